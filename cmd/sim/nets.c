@@ -205,6 +205,12 @@ static int print_numbers(const char *name)
     CLAB_TRY(clab_net_load(name, &net));
     print_link("within a node", &net->intra);
     print_link("between nodes", &net->inter);
+    for (int i = 0; i < net->ntiers; i++) {
+        char where[128];
+        snprintf(where, sizeof where, "between nodes of different groups of %d (%s)", net->tiers[i].nodes,
+                 net->tiers[i].name);
+        print_link(where, &net->tiers[i]);
+    }
     clab_net_free(net);
     return CLAB_OK;
 }

@@ -62,6 +62,13 @@ in_network_is_priced_beside_others_and_is_the_model_only() {
         run 0 allreduce --ranks 8 --bytes 1M --net dgx-h100 && ! grep -q in_network "$scratch/out"
 }
 
+nets_prints_the_tiers_of_a_network() {
+    why=$("$commlab" nets gcp-a3) || return 1
+    grep -q '^between nodes of different groups of 8 (zone): alpha 150 us per message; beta 0.08 ns per byte' <<<"$why" &&
+        grep -q '^between nodes of different groups of 128 (cross-zone): alpha 750 us ' <<<"$why" &&
+        grep -q '^between nodes of different groups of 1024 (cross-region): alpha 10 ms ' <<<"$why"
+}
+
 links_keep_bits_and_ways_apart() {
     run 0 links --ranks 8 --csv "$scratch/links.csv" || return 1
     why=$(awk -F, '!/^#/ && !/^link,/ { n++
@@ -123,7 +130,7 @@ measures_numa_nodes_or_says_why_not() {
 
 check_with "inih jansson" scattered_ranks_share_the_adapter order_is_nothing_with_an_adapter_per_rank \
     two_levels_share_the_adapter_at_the_same_time why_names_the_shared_adapter a_rack_further_costs_once_per_lap \
-    in_network_is_priced_beside_others_and_is_the_model_only links_keep_bits_and_ways_apart \
+    in_network_is_priced_beside_others_and_is_the_model_only nets_prints_the_tiers_of_a_network links_keep_bits_and_ways_apart \
     links_hold_what_published_figures_mixed_up paths_count_the_copies paths_cost_the_first_piece_and_the_slowest_move \
     lab_10_has_this_table refuses_what_has_no_order
 check measures_numa_nodes_or_says_why_not
