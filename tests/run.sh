@@ -14,7 +14,8 @@
 #   started is killed when they are over.
 # - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
-#   judge how long something takes say `Runs alone`, and come after the others, one by one.
+#   judge how long something takes come after the others: `Runs late`, one per core and at most two at a time, since
+#   they wait; and then `Runs alone`, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
 #   last line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing
 #   failed.
@@ -141,19 +142,24 @@ start() {
 }
 
 mkdir -p "$build/tests" || exit 1
-long=() short=() alone=()
+long=() short=() late=() alone=()
 for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
     base=$(basename "${source%.*}")
     case " ${CLAB_TEST_EXCEPT-} " in *" ${base#test_} "*) continue ;; esac
     case $(head -n 12 "$source") in
     *'Runs alone'*) alone+=("$source") ;;
+    *'Runs late'*) late+=("$source") ;;
     *'Takes long'*) long+=("$source") ;;
     *) short+=("$source") ;;
     esac
 done
 for source in "${long[@]}" "${short[@]}"; do
     start "$source" "$jobs"
+done
+settle 1
+for source in "${late[@]}"; do
+    start "$source" $(($(nproc) < 2 ? 1 : 2))
 done
 for source in "${alone[@]}"; do
     start "$source" 1

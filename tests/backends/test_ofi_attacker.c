@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An unauthenticated peer sends to the ranks of a job over ofi (ofi_attacker.h): results are right, no rank is blamed,
-// and memory stays bounded.
+// and memory stays bounded. Takes long.
 // - CLAB_ATTACKER_RUNS (1 unless told) says how many jobs each trial has.
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Numbers, files and names at and beyond their bounds: each is refused at once, in one line that says the bound, and no
 # failure to write is passed over.
-# Usage: test_bounds.sh [BUILD].
+# Usage: test_bounds.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 export CLAB_PROFILE="$scratch/none" # a machine that has none

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `commlab accuracy` as its users meet it: the closing lines, files that are judged again, and what it refuses.
-# Usage: test_accuracy.sh [BUILD].
+# Usage: test_accuracy.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$commlab" accuracy)

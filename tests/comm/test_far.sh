@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Memory of clab_alloc that the program can not touch, as a GPU's: what runs on the backend far (far/far.c) says *p
 # nowhere.
-# Usage: test_far.sh [BUILD].
+# Usage: test_far.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 . tests/labs.sh

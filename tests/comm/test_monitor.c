@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The monitored barrier: who was late, by how much, and who did not come; the same at every rank. Runs alone.
+// The monitored barrier: who was late, by how much, and who did not come; the same at every rank. Runs late.
 
 #include "tests/fixtures/comm_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How the failure of one rank on a communicator becomes that of all: by which code, how soon, with which line, and what
-// is not disturbed by it. Runs alone.
+// is not disturbed by it. Runs late.
 
 #include "tests/fixtures/comm_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is left of a communicator after a failure: who is in it, in which order, how soon, and what becomes of the
-// others. Runs alone.
+// others. Runs late.
 // - Ranks that are left answer with the members of the new communicator, a bit each.
 
 #include "tests/fixtures/comm_fixture.h"

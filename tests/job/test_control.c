@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The control pages among threads, one a slot, so that a thread sanitizer sees every access. Runs alone.
+// The control pages among threads, one a slot, so that a thread sanitizer sees every access. Runs late.
 
 #include "core/job/pages/control.h"
 

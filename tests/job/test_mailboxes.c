@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a rank's mailboxes when others leave a round without reading them. One thread per rank. Runs alone.
+// What becomes of a rank's mailboxes when others leave a round without reading them. One thread per rank. Runs late.
 
 #include "core/job/pages/control.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Random signals to the launcher, the supervisor and the ranks of jobs whose output nobody reads: each job ends when it
-// is told to, and leaves no process, no file in /dev/shm, no socket and no temporary folder. Runs alone.
+// is told to, and leaves no process, no file in /dev/shm, no socket and no temporary folder. Runs late.
 //
 // - CLAB_TEST_TRIALS jobs (5 unless told), one after the other. The first is drawn from CLAB_TEST_SEED, the next from
 //   the number after it, so that any of them can be repeated alone. A job that fails is described with its number.

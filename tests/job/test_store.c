@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store as a process: its members meet, and hear of each other. Runs alone.
+// The store as a process: its members meet, and hear of each other. Runs late.
 
 #include "tests/fixtures/store_fixture.h"
 

@@ -47,11 +47,19 @@ leaves_out_what_is_excepted() {
     printf '#!/bin/bash\necho not ok\n' >"$scratch/tests/kit/test_other.sh"
     CLAB_TEST_EXCEPT=other sums 0 '1 passed, 0 failed' 'echo ok a' && rm "$scratch/tests/kit/test_other.sh"
 }
+# Two that are late wait for the other, and for each other to begin, where there are two cores; who is alone, for both.
 lets_those_alone_that_say_so() {
+    local i others
     printf '#!/bin/bash\nsleep 0.3\necho ok b\ntouch %s\n' "$scratch/over" >"$scratch/tests/kit/test_other.sh"
-    chmod +x "$scratch/tests/kit/test_other.sh"
-    CLAB_TEST_JOBS=2 sums 0 '2 passed, 0 failed' "# Runs alone.
-        [ -e $scratch/over ] && echo ok a" && rm "$scratch/tests/kit/test_other.sh"
+    for i in 1 2; do
+        others="[ $(nproc) -lt 2 ] || until [ -e $scratch/begun$((3 - i)) ]; do sleep 0.01; done"
+        printf '#!/bin/bash\n# Runs late.\n[ -e %s ] || exit\ntouch %s\n%s\nsleep 0.1\ntouch %s\necho ok c\n' \
+            "$scratch/over" "$scratch/begun$i" "$others" "$scratch/over$i" >"$scratch/tests/kit/test_late_$i.sh"
+    done
+    chmod +x "$scratch"/tests/kit/test_{other,late_?}.sh
+    CLAB_TEST_JOBS=2 sums 0 '4 passed, 0 failed' "# Runs alone.
+        [ -e $scratch/over ] && [ -e $scratch/over1 ] && [ -e $scratch/over2 ] && echo ok a" &&
+        rm "$scratch"/tests/kit/test_{other,late_?}.sh
 }
 starts_those_first_that_take_long() {
     printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/kit/test_an_early_one.sh"

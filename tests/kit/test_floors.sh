@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Whether the tree keeps its floors (tests/floors.sh), and whether includes that do not are found. Usage: test_floors.sh
-# [BUILD].
+# [BUILD]. Takes long.
 
 . tests/cases.sh
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What takes over two seconds shows a line on a terminal, and nothing of it elsewhere. Usage: test_progress_line.sh [BUILD].
+# What takes over two seconds shows a line on a terminal, and nothing of it elsewhere. Usage: test_progress_line.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$commlab")

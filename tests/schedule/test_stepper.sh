@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `commlab show --format html`: its numbers are what a job's library counts, its limits are said, and a browser plays
 # it at the width of a telephone and of a projector. The browser is Chromium, where it is installed.
-# Usage: test_stepper.sh [BUILD].
+# Usage: test_stepper.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 subject=("$commlab" show)
