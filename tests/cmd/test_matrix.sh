@@ -217,7 +217,7 @@ refuses_a_file_of_another_kind() {
 }
 replaces_it_if_told_and_says_so() {
     run 3 --fresh --backend shm --num-processes 2 --data-sizes 100 --root "$root" --output "$scratch/foreign.csv" &&
-        why=$(cat "$scratch/err") && [[ $why == *'--fresh replaces '*foreign.csv* ]] &&
+        why=$(cat "$scratch/err") && [[ $why == *foreign.csv*'will be replaced'* ]] &&
         why=$(rows "$scratch/foreign.csv") && [ "$(wc -l <<<"$why")" -eq 1 ]
 }
 refuses_two_at_once() {

@@ -18,6 +18,7 @@
 #include "core/base/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "core/base/table.h"
 #include "core/base/text.h"
 #include "core/base/variables.h"
@@ -194,25 +195,6 @@ static int check_plan(const struct matrix *matrix, const struct matrix_file *f, 
     return CLAB_EINVAL;
 }
 
-// --fresh: say what is going to be replaced.
-static void say_replaced(const struct matrix_file *f)
-{
-    struct clab_csv csv;
-    struct clab_log_held held;
-    if (access(f->path, F_OK) != 0)
-        return;
-    clab_log_hold(&held);
-    const int err = clab_csv_load(f->path, &csv);
-    clab_log_release(&held);
-    const char *date = err ? NULL : clab_manifest_get(&csv.manifest, "date");
-    fprintf(stderr, "commlab bench: --fresh replaces %s", f->path);
-    if (!err)
-        fprintf(stderr, ": %d row%s of %s", csv.nrows, csv.nrows == 1 ? "" : "s", date ? date : "an unknown date");
-    fprintf(stderr, "\n");
-    if (!err)
-        clab_csv_free(&csv);
-}
-
 static int read_earlier(struct matrix *matrix, int file)
 {
     struct matrix_file *f = &matrix->files[file];
@@ -267,7 +249,7 @@ int matrix_files_open(struct matrix *matrix)
         if (!matrix->options.fresh)
             CLAB_TRY(read_earlier(matrix, i));
         else if (!matrix->options.plan_only)
-            say_replaced(f);
+            CLAB_TRY(clab_output_announce(f->path));
         CLAB_TRY(make_manifest(matrix, f));
         CLAB_TRY(matrix_samples_open(matrix, i));
     }
