@@ -33,6 +33,8 @@ void page_from(FILE *out, const char *path, int line, const char *column, const 
 // ---- section.c, benchmarks.c, training.c ---------------------------------------------------------------------
 
 void page_section_title(FILE *out, const struct report_section *s);
+// The command and the machine that made it, the file, its warnings.
+void page_origin(FILE *out, const char *folder, const struct report_section *s);
 void page_section(FILE *out, const char *folder, const struct report_section *s);
 void page_claims(FILE *out, const struct report_claims *claims);
 void page_benchmarks(FILE *out, const struct report_page *page);

@@ -52,19 +52,6 @@ static void put_manifest(FILE *out, const struct report_section *s)
     fputs("</dl>\n</details>\n", out);
 }
 
-static void put_origin(FILE *out, const char *folder, const struct report_section *s)
-{
-    const char *command = clab_manifest_get(&s->data.manifest, "command");
-    const char *machine = clab_manifest_get(&s->data.manifest, "machine");
-    fputs("<p class=\"small\">Command: <code>", out);
-    page_text(out, command ? command : "unknown");
-    fputs("</code><br>Machine: ", out);
-    page_text(out, machine ? machine : "unknown");
-    fputs("<br>Data: ", out);
-    page_link(out, folder, s->csv, strrchr(s->csv, '/') ? strrchr(s->csv, '/') + 1 : s->csv);
-    fputs("</p>\n", out);
-}
-
 static void put_warnings(FILE *out, const struct report_section *s)
 {
     const char *warning = clab_manifest_get(&s->data.manifest, "warning");
@@ -79,6 +66,20 @@ static void put_warnings(FILE *out, const struct report_section *s)
         page_text(out, warning);
         fputs("</p>\n", out);
     }
+}
+
+void page_origin(FILE *out, const char *folder, const struct report_section *s)
+{
+    const char *command = clab_manifest_get(&s->data.manifest, "command");
+    const char *machine = clab_manifest_get(&s->data.manifest, "machine");
+    fputs("<p class=\"small\">Command: <code>", out);
+    page_text(out, command ? command : "unknown");
+    fputs("</code><br>Machine: ", out);
+    page_text(out, machine ? machine : "unknown");
+    fputs("<br>Data: ", out);
+    page_link(out, folder, s->csv, strrchr(s->csv, '/') ? strrchr(s->csv, '/') + 1 : s->csv);
+    fputs("</p>\n", out);
+    put_warnings(out, s);
 }
 
 static void put_no_figure(FILE *out, const struct report_section *s)
@@ -101,8 +102,7 @@ void page_section(FILE *out, const char *folder, const struct report_section *s)
     fputs("\">\n<h2>", out);
     page_section_title(out, s);
     fputs("</h2>\n", out);
-    put_origin(out, folder, s);
-    put_warnings(out, s);
+    page_origin(out, folder, s);
     for (int i = 0; i < s->nfigures; i++) {
         page_figure(out, folder, s->figures[i].path);
         page_table(out, s, &s->figures[i]);

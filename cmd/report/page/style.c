@@ -38,6 +38,8 @@ const char page_style[] =
     "th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left; }\n"
     ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
     "th { position: sticky; top: 0; background: var(--band); }\n"
+    ".fields table { table-layout: fixed; width: 100%; min-width: 50rem; }\n"
+    ".fields th:first-child { width: 22%; } .fields th:nth-child(n+2) { width: 11.5%; } .fields th:last-child { width: 32%; }\n"
     ".not { color: var(--soft); font-style: italic; }\n"
     "@media (max-width: 45rem) { main, footer { padding: 0.5rem 1rem 2rem; } h1 { font-size: 1.5rem; } "
     "h2 { font-size: 1.25rem; } figure img { min-width: 44rem; } dl { display: block; } dd { margin: 0 0 0.4rem; } }\n"

@@ -37,17 +37,17 @@ static void put_row(FILE *out, const struct report_section *s, int row)
     page_text(out, name);
     fputs("</td>", out);
     if (is_not) {
-        fputs("<td class=\"not\" colspan=\"3\">", out);
+        fputs("<td class=\"not\" colspan=\"5\">", out);
         page_text_most(out, cell(s, row, "how"), 400);
-        fputs("</td>", out);
-    } else {
-        put_value(out, s, row, "value");
-        put_value(out, s, row, "low");
-        put_value(out, s, row, "high");
+        fputs("</td></tr>\n", out);
+        return;
     }
+    put_value(out, s, row, "value");
+    put_value(out, s, row, "low");
+    put_value(out, s, row, "high");
     put_value(out, s, row, "predicted");
     fputs("<td>", out);
-    page_text_most(out, is_not ? "" : cell(s, row, "how"), 400);
+    page_text_most(out, cell(s, row, "how"), 400);
     fputs("</td></tr>\n", out);
 }
 
@@ -58,7 +58,7 @@ static void put_group(FILE *out, const struct report_section *s, int first, int 
     training_name_text(cell(s, first, "group"), name);
     fputs("<h4>", out);
     page_text(out, name);
-    fputs("</h4>\n<div class=\"whole\" tabindex=\"0\">\n<table>\n<thead><tr>", out);
+    fputs("</h4>\n<div class=\"whole fields\" tabindex=\"0\">\n<table>\n<thead><tr>", out);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         fprintf(out, "<th scope=\"col\">%s</th>", headings[i]);
     fputs("</tr></thead>\n<tbody>\n", out);
@@ -69,16 +69,12 @@ static void put_group(FILE *out, const struct report_section *s, int first, int 
 
 void page_training(FILE *out, const struct report_page *page, const struct report_section *s)
 {
-    const char *command = clab_manifest_get(&s->data.manifest, "command");
     fputs("<section id=\"", out);
     page_url(out, s->name);
     fputs("\">\n<h2>A training run: ", out);
     page_text_most(out, s->name, 80);
-    fputs("</h2>\n<p class=\"small\">Command: <code>", out);
-    page_text(out, command ? command : "unknown");
-    fputs("</code><br>Data: ", out);
-    page_link(out, page->folder, s->csv, strrchr(s->csv, '/') ? strrchr(s->csv, '/') + 1 : s->csv);
-    fputs("</p>\n", out);
+    fputs("</h2>\n", out);
+    page_origin(out, page->folder, s);
     for (int first = 0, end; first < s->data.nrows; first = end) {
         for (end = first + 1; end < s->data.nrows && !strcmp(cell(s, end, "group"), cell(s, first, "group"));)
             end++;

@@ -75,7 +75,7 @@ static void add_text(struct fields *f, const char *name, const char *value, cons
 static void add_count(struct fields *f, const char *name, double value, const char *unit, const char *how)
 {
     struct field *field = add(f, name, unit);
-    field->value = field->predicted = value;
+    field->value = value;
     set_how(field, "%s", how);
 }
 
@@ -255,7 +255,8 @@ static void add_synchronisation(struct fields *f)
 {
     const int ranks = f->training->ranks;
     f->group = "synchronization_analysis";
-    set_how(add_quantity(f, "barrier_synchronization", "barrier", f->prediction->barrier), "as above");
+    set_how(add_quantity(f, "barrier_synchronization", "barrier", f->prediction->barrier),
+            "one barrier, without data");
     set_how(add_quantity(f, "collective_operations", "buckets", f->prediction->buckets),
             "all buckets of a step one after another, alone");
     set_how(add_quantity(f, "process_coordination", "skew", NAN), "how much later the last rank has computed than the first");
@@ -299,7 +300,7 @@ static void add_training(struct fields *f)
     set_how(add_quantity(f, "exposed_communication", "exposed", p->exposed), "of that, nothing hides it");
     set_how(add_combined(f, "communication_overhead", "%", part, "exposed", t->ranks, "step", t->ranks,
                          100 * p->exposed / p->step),
-            "as above");
+            "the exposed communication, by the step");
     set_how(add_combined(f, "compute_utilization", "%", part, "compute", t->ranks, "step", t->ranks, 100 * p->alone / p->step),
             "a step without communication, by a step");
     set_how(add_combined(f, "scaling_efficiency", "%", part, "compute", 1, "step", t->ranks, 100 * p->alone / p->step),
