@@ -375,9 +375,10 @@ static inline int run_one(const struct clab_job_options *options, int samples, c
 static const char about[] =
     "A training job with one of eight hidden faults, or none: the seed chooses it.\n"
     "Measures the job, names its fault, applies that fault's remedy, and measures again.\n\n"
-    "  SAMPLES SEED...              samples per rank and step (128), and the jobs\n"
-    "  SAMPLES job SEED [REMEDY]    run one job only, as it is or with a remedy: interface, straggler, buffers, binding,\n"
-    "                               retransmits, copy, first-rank, buckets\n";
+    "  SAMPLES            samples per rank and step (128)\n"
+    "  SEED...            the jobs (1 2 3 4 5 6 7 8 9)\n\n"
+    "SAMPLES job SEED runs one job only, as it is. A REMEDY behind it is applied: interface, straggler, buffers, "
+    "binding, retransmits, copy, first-rank or buckets. There are four ranks unless -n says another number.\n";
 static const char usage[] = "give SAMPLES SEED... or SAMPLES job SEED [REMEDY], as in 128 1 2 3, or 128 job 1 copy";
 
 static inline void refuse(const char *word)
