@@ -306,7 +306,7 @@ static int write_row(struct clab_table *table, const char *name, int ranks, cons
     return clab_table_add_row(table, cells);
 }
 
-// Sizes in bytes, as figures have them.
+// Sizes in bytes, as figures have them; where no size was asked for (lanes), a number.
 static int write_number(struct clab_table *table, const struct lab_conf *conf, const struct prediction *asked,
                         const struct prediction *answer, int ranks)
 {
@@ -314,7 +314,8 @@ static int write_number(struct clab_table *table, const struct lab_conf *conf, c
     double low = NAN, high = NAN;
     prediction_subject(asked->name, &s);
     const bool is_size = s.source == PREDICTION_CROSSOVER || s.source == PREDICTION_LEAST;
-    const char *unit = is_size ? "B" : prediction_unit(conf, asked);
+    const bool is_count = is_size && !prediction_ends(answer, "B", &low, &high);
+    const char *unit = is_count ? "1" : is_size ? "B" : prediction_unit(conf, asked);
     if (!unit || !prediction_ends(answer, unit, &low, &high))
         return CLAB_OK;
     return write_row(table, asked->name, ranks, unit, low, high);
