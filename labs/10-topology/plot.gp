@@ -45,8 +45,11 @@ predicted_ranks = ""
 if (manifest("net") ne "none") { predicted_ranks = ", for [i = 1:3] csv using (is_largest(i) ? $5 : NaN):11 smooth unique with lines linestyle i notitle" }
 stats csv using (starts_with(strcol(6), "time/") && int($5) == ranks ? $9 : NaN) nooutput name "LOW"
 stats csv using (starts_with(strcol(6), "time/") && int($5) == ranks ? $10 : NaN) nooutput name "HIGH"
-stats csv using (starts_with(strcol(6), "time/") && int($5) == ranks ? $11 : NaN) nooutput name "FORESEEN"
-lowest = manifest("net") ne "none" && FORESEEN_records > 0 ? lesser(LOW_min, FORESEEN_min) : LOW_min
+lowest = LOW_min
+if (manifest("net") ne "none") {
+    stats csv using (starts_with(strcol(6), "time/") && int($5) == ranks ? $11 : NaN) nooutput name "FORESEEN"
+    lowest = FORESEEN_records > 0 ? lesser(LOW_min, FORESEEN_min) : LOW_min
+}
 lowest = least_with(least_with(lowest, "before", "time/"), "after", "time/")
 highest = most_with(most_with(HIGH_max, "before", "time/"), "after", "time/")
 # A student's ratio is drawn where it says that `after` is: the time of before / the ratio.
