@@ -79,12 +79,13 @@ static int count(const char *text, char sign)
 // Freed by the caller.
 static char *page_of(const struct clab_csv *data)
 {
-    const struct report_section section = {.csv = "/r/a.csv", .name = "a", .data = *data};
+    struct report_section section = {.csv = "/r/a.csv", .name = "a", .data = *data};
+    const struct report_results results = {.root = "/", .folder = "/r", .sections = &section, .nsections = 1};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
     must_hold(file);
-    report_html_page(file, "/r", &section, 1, NULL);
+    report_page_write(file, &(struct report_page){.folder = "/r", .results = &results});
     fclose(file);
     must_hold(strlen(text) == size);
     return text;
