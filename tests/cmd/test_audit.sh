@@ -97,6 +97,11 @@ refuses_claim() {
     refuses 2 "$1" "$scratch/bad.txt"
 }
 
+check refuses_a_file_that_is_not_there refuses 2 'none.txt' "$scratch/none.txt"
+if lacks inih; then
+    skip 'built without inih' all
+    exit $failed
+fi
 check_each finds_the_verdict_of_each_claim passes_all_once_they_are_true says_the_right_value fits_120_columns \
     reads_the_form_for_claims_of_ones_own
 check refuses_unknown_rule refuses_claim "bad.txt:3: [a] rule: there is no rule 'bonud' (did you mean 'bound'?)" 'rule = bonud'
@@ -109,6 +114,5 @@ check refuses_unknown_name refuses_claim "nothing says what 'n' is: add a line n
 check refuses_a_circle refuses_claim "'n' is said by itself" 'rule = equal' 'claimed = n' 'right = 1' 'n = 2 * n'
 check refuses_division_by_0 refuses_claim 'is something divided by 0?' 'rule = equal' 'claimed = 1 / 0' 'right = 1'
 check refuses_unlike_lengths refuses_claim 'have different lengths' 'rule = equal' 'claimed = 1, 2' 'right = 1, 2, 3'
-check refuses_a_file_that_is_not_there refuses 2 'none.txt' "$scratch/none.txt"
 check refuses_unknown_claim refuses 2 'has no such claim' --claim 99
 exit $failed

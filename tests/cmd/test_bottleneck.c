@@ -3,6 +3,7 @@
 // commlab bottleneck names each of lab 12's faults, from five seeds each, and names none in five jobs without a fault.
 
 #include "tests/fixtures/capture.h"
+#include "tests/fixtures/needs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +41,8 @@ static void ask(unsigned seed, char word[32], double *percent_p)
 static void test_each_fault_is_named_from_five_seeds_and_no_job_that_is_well_is_accused(void **state)
 {
     (void)state;
+    needs_jansson();
+    needs_inih();
     int named[FAULTS] = {0};
     for (unsigned seed = 0; seed < SEEDS; seed++) {
         char word[32];
@@ -74,6 +77,7 @@ static double seconds(const char *net_name, size_t bytes)
 static void test_a_slow_interface_slows_bytes_alone(void **state)
 {
     (void)state;
+    needs_inih();
     const double alpha = 8e-6, beta = 8 / 24.75e9, gamma = 1e-10; // 25gbe.net
     // Two ranks exchange halves, twice, and add one of them.
     const double bytes = 1 << 20;
@@ -84,6 +88,7 @@ static void test_a_slow_interface_slows_bytes_alone(void **state)
 static void test_a_window_slows_messages_that_do_not_fit_into_it(void **state)
 {
     (void)state;
+    needs_inih();
     const double alpha = 8e-6, window = 8192;
     assert_true(fabs(seconds("25gbe+window=8K", 16384) - seconds("25gbe", 16384)) < 1e-12); // messages of 8 KiB
     const double more = seconds("25gbe+window=8K", 1 << 20) - seconds("25gbe", 1 << 20);
@@ -93,6 +98,7 @@ static void test_a_window_slows_messages_that_do_not_fit_into_it(void **state)
 static void test_losses_are_as_many_as_was_said_and_the_same_each_time(void **state)
 {
     (void)state;
+    needs_inih();
     struct clab_net *net;
     assert_int_equal(clab_net_load("25gbe+loss=1%:5ms", &net), CLAB_OK);
     const double stall = clab_net_stall(net, 100000, 7);
@@ -108,6 +114,7 @@ static void test_losses_are_as_many_as_was_said_and_the_same_each_time(void **st
 static void test_what_can_not_be_wrong_is_refused(void **state)
 {
     (void)state;
+    needs_inih();
     static const char *const wrong[] = {"25gbe+",        "25gbe+rate=0%",   "25gbe+rate=10",  "25gbe+window=0",
                                         "25gbe+loss=5%", "25gbe+loss=5%:5", "25gbe+speed=1%", "25gbe+rate=10%+x"};
     for (size_t i = 1; i < sizeof wrong / sizeof *wrong; i++) {

@@ -114,7 +114,7 @@ check_with inih chooses_as_the_bench_does
 check_with inih writes_the_documented_columns marks_one_best_which_is_fastest says_what_it_leaves_out \
     fits_120_columns leaves_out_ranks_without_room lists_the_network_that_is_told nets_shows_one_network_and_its_time_per_byte
 check_with 'inih jansson' prices_what_sim_prices
-check says_that_it_replaces_a_file
+check_with inih says_that_it_replaces_a_file
 check_with 'inih gnuplot' draws_the_map
 check refuses_an_unknown_algorithm refuses 2 "no algorithm 'rong' (did you mean 'ring'?)" --algo rong --net 10gbe --csv "$scratch/refused"
 check refuses_a_range_backwards refuses 2 "--ranks '8-2'" --ranks 8-2 --net 10gbe --csv "$scratch/refused"

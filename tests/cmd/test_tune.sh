@@ -105,7 +105,7 @@ is_refused_with_its_line() {
     why="status $?: $(cat "$scratch/out")"
     [ "${why%%:*}" = 'status 2' ] && grep -q "bad.csv:2: allreduce has no algorithm 'trees'; it has: naive" <<<"$why"
 }
-check_each measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
+check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
     sets_ncclS_model_beside_it takes_all_collectives \
     is_refused_with_its_line
 check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
