@@ -222,7 +222,7 @@ int main(void)
     return sodium_memcmp(proof, proof, sizeof proof);
 }
 C
-    library seccomp 'students'"'"' programs are kept from sockets and from other processes' \
+    library seccomp 'programs of students that others grade get a filter of system calls' \
         'grades without a filter of system calls: limits, namespaces and Landlock are left' \
         libseccomp-dev libseccomp-devel <<'C'
 #include <seccomp.h>

@@ -161,7 +161,7 @@ static int prepare(struct session *s, const char *folder)
     CLAB_TRY(find_backend(s, &backend));
     CLAB_TRY(lab_conf_use(conf, backend->name));
     s->has_usual_wire = lab_request_usual_wire(&s->request, conf, backend);
-    s->plain_why = backend->time->is_exact || backend->bounces || s->request.emulate ? NULL : conf->plain_why;
+    s->plain_why = strcmp(backend->name, "shm") || s->request.emulate ? NULL : conf->plain_why; // of shared memory
     CLAB_TRY(s->request.emulate ? lab_conf_use(conf, "emulate") : CLAB_OK);
     CLAB_TRY(lab_request_apply(&s->request, conf));
     context->is_exact = backend->time->is_exact;

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // Of other processes, of the kernel, and ways around a filter.
 static const int never[] = {
@@ -38,7 +39,7 @@ static bool forbid(scmp_filter_ctx filter, int call, int argument, int value)
 // kill(-1) reaches all, kill(-group) a group's.
 static bool guard(scmp_filter_ctx filter, pid_t pid)
 {
-    bool ok = forbid(filter, SCMP_SYS(kill), 0, -(int)pid);
+    bool ok = forbid(filter, SCMP_SYS(kill), 0, -(int)pid) && forbid(filter, SCMP_SYS(kill), 0, -(int)getpgid(pid));
     for (size_t i = 0; i < sizeof of_a_process / sizeof *of_a_process; i++)
         ok &= forbid(filter, of_a_process[i], 0, (int)pid);
     return ok;

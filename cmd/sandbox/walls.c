@@ -36,8 +36,10 @@ static int count_mine(void)
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         struct stat status;
-        count += atoi(entry->d_name) > 0 && fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 &&
-                 status.st_uid == geteuid();
+        char tasks[300]; // a folder per thread, beside . and ..
+        snprintf(tasks, sizeof tasks, "%s/task", entry->d_name);
+        if (atoi(entry->d_name) > 0 && fstatat(dirfd(folder), tasks, &status, 0) == 0 && status.st_uid == geteuid())
+            count += (int)status.st_nlink - 2;
     }
     if (folder)
         closedir(folder);

@@ -42,7 +42,7 @@ static void flat(void *context)
     must(clab_allreduce(lab->order, data->in, data->out, data->count, CLAB_F32, CLAB_SUM));
 }
 
-// The same. My host sums my block of the buffer, then all hosts do; at last each host puts its blocks together.
+// The same. My host sums my block of the buffer, then all hosts do; finally, each host puts its blocks together.
 static void two_level(void *context)
 {
     const struct lab *lab = context;
