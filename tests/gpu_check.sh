@@ -45,7 +45,6 @@ conformance-2      90 conformance, 2 ranks; where they share a GPU, this is no m
 conformance-lazy   90 conformance, 2 ranks that connect at the first call
 lab-05             25 lab 05, fragmentation
 lab-01             20 lab 01, a communicator in every iteration or one
-lab-09             15 lab 09, compression
 sanitizer          30 kernels under compute-sanitizer
 conformance-3      90 conformance, 3 ranks
 shm                60 shared memory, 2 to 16 ranks

@@ -23,4 +23,3 @@ lab() {
 }
 step_lab-01() { lab 01-reinit-comm 65536 1 $(full 4 2); }
 step_lab-05() { lab 05-fragmentation 8388608 $(full 24 8); }
-step_lab-09() { lab 09-compression; }
