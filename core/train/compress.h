@@ -64,3 +64,7 @@ int clab_compressor_finish(struct clab_compressor *compressor);
 
 // What has not been sent: (elements of the bucket), in the order of its gradients; NULL: this method keeps nothing.
 const float *clab_compressor_residual(const struct clab_compressor *compressor);
+
+struct clab_device;
+// Whether the processor computes where memory of that device lies. False: it is a GPU's, which int8 and top-k refuse.
+bool clab_compress_is_on_host(const struct clab_device *device);

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "lab.h"
+#include "train/compress.h"
 #include "train/compress/int8.h"
 #include "train/train.h"
 
@@ -325,12 +326,25 @@ static inline void allocate(struct training *t)
     t->codes = (int8_t *)(t->sums + t->count), t->pieces = t->codes + codes, t->means = t->pieces + codes;
 }
 
+// Students' codes are the processor's, and would be lost in a GPU's memory.
+static inline void refuse_gpus(struct clab_job *job)
+{
+    if (clab_compress_is_on_host(clab_job_device(job)))
+        return;
+    if (clab_job_rank(job) == 0)
+        fprintf(stderr, "lab 09 makes its codes on the processor, but memory of this backend is a GPU's: use --backend "
+                        "shm, ofi or sim\n");
+    must(clab_job_close(job));
+    exit(2);
+}
+
 // All of a program's main. name: of its way
 static inline int training_main(int argc, char **argv, training_average *average, const char *name)
 {
     struct training t = {0};
     clab_help(argc, argv, "[LAYERS WIDTH ROWS REPEAT STEPS]", about);
     must(clab_job_open(&argc, argv, &t.job));
+    refuse_gpus(t.job);
     must(clab_comm_create(t.job, &t.comm));
     must(clab_comm_split(t.comm, clab_job_rank(t.job), 0, &t.alone));
     must(clab_comm_set_algorithm(t.comm, CLAB_ALLREDUCE, "halving_doubling", 1));

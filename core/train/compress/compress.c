@@ -52,7 +52,7 @@ static int find(const char *name, const struct compress_method **method_p)
     return CLAB_EINVAL;
 }
 
-static bool is_on_host(const struct clab_device *device)
+bool clab_compress_is_on_host(const struct clab_device *device)
 {
     return device == &clab_device_cpu || device == &clab_device_plain;
 }
@@ -65,7 +65,7 @@ static int check(const struct compress_method *method, const struct clab_compres
                    method->name, how->rank, how->part);
         return CLAB_EINVAL;
     }
-    if (method->is_host_only && !is_on_host(device)) {
+    if (method->is_host_only && !clab_compress_is_on_host(device)) {
         clab_error("compression %s computes on the CPU, and these gradients lie in the memory of %s: use fp16, bf16 or "
                    "powersgd",
                    method->name, device->name);
