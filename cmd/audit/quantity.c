@@ -198,7 +198,9 @@ static int take_name(struct reader *r, struct audit_value *value_p)
     }
     if (r->names->depth >= MOST_DEPTH)
         return refuse(r, "'%s' is said by itself, or by too many names", name);
-    const struct audit_names inner = {r->names->find, r->names->of, r->names->depth + 1};
+    if (--*r->names->steps < 0)
+        return refuse(r, "this takes more than %d steps: names use names too often", AUDIT_STEPS);
+    const struct audit_names inner = {r->names->find, r->names->of, r->names->depth + 1, r->names->steps};
     const int err = inner.find(&inner, name, value_p, r->why);
     return err == CLAB_ENOENT ? refuse(r, "nothing says what '%s' is: add a line %s = ...", name, name) : err;
 }

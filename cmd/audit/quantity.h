@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { AUDIT_LIST = 32, AUDIT_WHY = 192 };
+enum { AUDIT_LIST = 32, AUDIT_WHY = 192, AUDIT_STEPS = 10000 };
 
 struct audit_value {
     int n;
@@ -25,7 +25,8 @@ struct audit_value {
 struct audit_names {
     int (*find)(const struct audit_names *names, const char *name, struct audit_value *value_p, char why[AUDIT_WHY]);
     const void *of;
-    int depth; // of names in names
+    int depth;  // of names in names
+    int *steps; // uses of names that are left: a = b + b, b = c + c, ... doubles them at each line
 };
 
 // The value of `text`.

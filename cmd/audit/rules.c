@@ -54,7 +54,8 @@ static int missing(const struct judging *j, const char *name)
 static int value(const struct judging *j, const char *name, struct audit_value *value_p)
 {
     const struct audit_setting *s = audit_find(j->claim, name);
-    const struct audit_names names = {.find = find_name, .of = j->claim};
+    int steps = AUDIT_STEPS;
+    const struct audit_names names = {.find = find_name, .of = j->claim, .steps = &steps};
     char why[AUDIT_WHY];
     if (!s)
         return missing(j, name);
@@ -206,6 +207,8 @@ static int estimate(const struct judging *j)
     CLAB_TRY(pair(j, "claimed", "right", &claimed, &right));
     double least = INFINITY, most = 0;
     for (int i = 0; i < claimed.n; i++) {
+        if (right.v[i] == 0)
+            return refuse(j, audit_find(j->claim, "right")->line, "right", "it is 0, and nothing is so many times 0");
         least = fmin(least, claimed.v[i] / right.v[i]);
         most = fmax(most, claimed.v[i] / right.v[i]);
     }
@@ -350,28 +353,41 @@ static int order(const struct judging *j)
                  all_text(&right, list, sizeof list));
 }
 
+// The number that a field begins with: "95.2 GB/s".
+static int leading_number(const struct judging *j, const char *field, double *number_p)
+{
+    char *end, why[96];
+    *number_p = strtod(field, &end);
+    if (end != field && isfinite(*number_p))
+        return CLAB_OK;
+    snprintf(why, sizeof why, "'%.32s' does not begin with a number", field);
+    return refuse(j, audit_find(j->claim, "fields")->line, "fields", why);
+}
+
 // Three or more fields that measure different things, and have the same digits.
 static int copied(const struct judging *j)
 {
     struct words fields;
+    double number[WORDS];
     int most = 0, which = 0;
     CLAB_TRY(words(j, "fields", &fields));
+    for (int i = 0; i < fields.n; i++)
+        CLAB_TRY(leading_number(j, fields.word[i], &number[i]));
     for (int i = 0; i < fields.n; i++) {
         int same = 0;
         for (int k = 0; k < fields.n; k++)
-            same += strtod(fields.word[k], NULL) == strtod(fields.word[i], NULL);
+            same += number[k] == number[i];
         which = same > most ? i : which;
         most = same > most ? same : most;
     }
-    return FOUND(j, most >= 3 ? "copied" : "pass", "%d of %d fields say %g", most, fields.n,
-                 strtod(fields.word[which], NULL));
+    return FOUND(j, most >= 3 ? "copied" : "pass", "%d of %d fields say %g", most, fields.n, number[which]);
 }
 
 // time = alpha + bytes / rate: the line with the least relative squares, and how far the rows are from it.
 static int line(const struct judging *j)
 {
     struct audit_value bytes, time;
-    double s = 0, x = 0, xx = 0, y = 0, xy = 0, most = 0;
+    double s = 0, x = 0, xx = 0, y = 0, xy = 0, most = 0, shortest = INFINITY;
     char a[TEXT], r[TEXT];
     CLAB_TRY(value(j, "bytes", &bytes));
     CLAB_TRY(value(j, "time", &time));
@@ -385,8 +401,13 @@ static int line(const struct judging *j)
     struct audit_value rate = {.n = 1, .bytes = 1, .seconds = -1};
     const double beta = (xy * s - y * x) / (s * xx - x * x);
     rate.v[0] = 1 / beta;
-    for (int i = 0; i < time.n; i++)
+    for (int i = 0; i < time.n; i++) {
         most = fmax(most, fabs((alpha.v[0] + beta * bytes.v[i]) / time.v[i] - 1));
+        shortest = fmin(shortest, time.v[i]);
+    }
+    // Rows of one size, or that took no time, have no line: 0 / 0. Rounding may give an alpha a little below 0.
+    if (!isfinite(alpha.v[0]) || !isfinite(beta) || beta <= 0 || alpha.v[0] < -j->tolerance * shortest)
+        return FOUND(j, "no single fit", "no alpha of 0 or more and rate above 0 give these times");
     return FOUND(j, most <= fmax(j->tolerance, 0.1) ? "pass" : "no single fit", "alpha %s, %s; a row is off by %.0f %%",
                  audit_text(&alpha, 0, a, sizeof a), audit_text(&rate, 0, r, sizeof r), 100 * most);
 }
