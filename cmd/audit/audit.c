@@ -12,6 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
+#include "core/base/output.h"
 #include "core/base/table.h"
 
 static const char usual_folder[] = "labs/13-audit", usual_file[] = "claims.txt";
@@ -159,6 +160,10 @@ static int run(int argc, char **argv)
     }
     clab_table_init(&table, columns, COLUMNS);
     int err = load(&request, &claims);
+    if (!err && request.csv)
+        err = clab_output_announce(request.csv);
+    if (!err && request.json)
+        err = clab_output_announce(request.json);
     if (!err)
         err = judge_all(&request, &claims, &table);
     if (!err)

@@ -17,6 +17,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
+#include "core/base/output.h"
 #include "core/base/table.h"
 #include "core/base/type.h"
 #include "cmd/command.h"
@@ -146,7 +147,9 @@ int sim_links(int argc, char **argv)
     struct links l = {.ranks = 8, .type = CLAB_F32};
     if (clab_options_parse(&line, argc, argv, &l))
         return STATUS_USAGE;
-    int err = load_links(&l);
+    int err = l.csv ? clab_output_announce(l.csv) : CLAB_OK;
+    if (!err)
+        err = load_links(&l);
     if (!err)
         err = load_models(&l);
     if (!err)

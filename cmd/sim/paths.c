@@ -14,6 +14,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
+#include "core/base/output.h"
 #include "core/base/table.h"
 #include "cmd/command.h"
 #include "sim/net/net.h"
@@ -208,7 +209,9 @@ int sim_paths(int argc, char **argv)
     struct rates rates = {0};
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
-    int err = find_rates(&request, &rates);
+    int err = request.csv ? clab_output_announce(request.csv) : CLAB_OK;
+    if (!err)
+        err = find_rates(&request, &rates);
     if (!err)
         err = tell(&request, &rates);
     return command_status(err);

@@ -112,6 +112,36 @@ check refuses_unlike_units refuses_claim 'bad.txt:5: [a] right: it counts someth
 check refuses_a_sum_of_unlike_units refuses_claim "bad.txt:5: [a] right: '+' of different things" 'rule = equal' 'claimed = 1' 'right = 1 GB + 1 s'
 check refuses_unknown_name refuses_claim "nothing says what 'n' is: add a line n = ..." 'rule = equal' 'claimed = n' 'right = 1'
 check refuses_a_circle refuses_claim "'n' is said by itself" 'rule = equal' 'claimed = n' 'right = 1' 'n = 2 * n'
+# Each name is the sum of ten of the next: 10^15 steps, if nobody counts them.
+refuses_names_that_take_for_ever() {
+    local lines=() i
+    for ((i = 0; i < 15; i++)); do
+        lines+=("n$i = $(printf "n$((i + 1)) + %.0s" 1 2 3 4 5 6 7 8 9)n$((i + 1))")
+    done
+    refuses_claim 'this takes more than 10000 steps' 'rule = equal' 'claimed = n0' 'right = 1' "${lines[@]}" 'n15 = 1'
+}
+# judges VERDICT LINES...: a claim of these lines.
+judges() {
+    printf '%s\n' '[a]' 'says = x' "${@:2}" >"$scratch/one.txt"
+    run 0 "$scratch/one.txt" --csv "$scratch/one.csv" || return 1
+    why="not '$1': $(cat "$scratch/one.csv")"
+    grep -q ",$1\$" "$scratch/one.csv" && ! grep -qE '\bnan\b' "$scratch/one.csv"
+}
+finds_no_line_where_there_is_none() {
+    judges 'no single fit' 'rule = line' 'bytes = 8 B, 8 B, 8 B' 'time = 1 us, 2 us, 3 us' &&
+        judges 'no single fit' 'rule = line' 'bytes = 8 B, 16 B, 24 B' 'time = 0 s, 0 s, 0 s' &&
+        judges 'no single fit' 'rule = line' 'bytes = 1 MB, 2 MB, 3 MB' 'time = 100 us, 99 us, 98 us' &&
+        judges pass 'rule = line' 'bytes = 1 MB, 2 MB, 3 MB' 'time = 100 us, 200 us, 300 us'
+}
+announces_files_that_it_replaces() {
+    run 0 --claim 1 --csv "$scratch/said.csv" --json "$scratch/said.json" && [ ! -s "$scratch/err" ] || return 1
+    run 0 --claim 1 --csv "$scratch/said.csv" --json "$scratch/said.json" || return 1
+    why=$(cat "$scratch/err")
+    grep -q 'said.csv of .* will be replaced' <<<"$why" && grep -q 'said.json of .* will be replaced' <<<"$why"
+}
+check_each refuses_names_that_take_for_ever finds_no_line_where_there_is_none announces_files_that_it_replaces
+check refuses_a_field_that_is_no_number refuses_claim "bad.txt:4: [a] fields: 'n/a' does not begin with a number" 'rule = copied' 'fields = n/a, n/a, n/a'
+check refuses_times_0 refuses_claim 'bad.txt:5: [a] right: it is 0' 'rule = estimate' 'claimed = 0' 'right = 0'
 check refuses_division_by_0 refuses_claim 'is something divided by 0?' 'rule = equal' 'claimed = 1 / 0' 'right = 1'
 check refuses_unlike_lengths refuses_claim 'have different lengths' 'rule = equal' 'claimed = 1, 2' 'right = 1, 2, 3'
 check refuses_unknown_claim refuses 2 'has no such claim' --claim 99

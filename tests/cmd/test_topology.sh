@@ -123,6 +123,15 @@ refuses_what_has_no_order() {
         refuses 2 '--host one with [link pair]' paths --host dgx-h100
 }
 
+tables_that_are_replaced_are_announced() {
+    local name
+    for name in links paths; do
+        echo earlier >"$scratch/$name.csv"
+        "$commlab" sim $name --csv "$scratch/$name.csv" >/dev/null 2>"$scratch/err"
+        why="sim $name: status $?: $(cat "$scratch/err")"
+        [[ $why == *'status 0: '*"$name.csv of "*' will be replaced' ]] || return 1
+    done
+}
 measures_numa_nodes_or_says_why_not() {
     why=$("$commlab" device --numa --bytes 1M --seconds 1ms 2>&1) || return 1
     grep -qE '^NUMA: not measured, because this machine has |GB/s: memory of the row' <<<"$why"
@@ -132,7 +141,7 @@ check_with "inih jansson" scattered_ranks_share_the_adapter order_is_nothing_wit
     two_levels_share_the_adapter_at_the_same_time why_names_the_shared_adapter a_rack_further_costs_once_per_lap \
     in_network_is_priced_beside_others_and_is_the_model_only nets_prints_the_tiers_of_a_network links_keep_bits_and_ways_apart \
     links_hold_what_published_figures_mixed_up paths_count_the_copies paths_cost_the_first_piece_and_the_slowest_move \
-    lab_10_has_this_table refuses_what_has_no_order
+    lab_10_has_this_table tables_that_are_replaced_are_announced refuses_what_has_no_order
 check measures_numa_nodes_or_says_why_not
 
 exit $failed
