@@ -4,7 +4,6 @@
 #include "cmd/netmon/interfaces.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +67,31 @@ const struct netmon_interface *netmon_interface_find(const struct netmon_interfa
         if (!strcmp(interfaces->list[i].name, name))
             return &interfaces->list[i];
     return NULL;
+}
+
+bool netmon_interface_is_shown(const struct netmon_interfaces *interfaces, const char *wanted, const char *name)
+{
+    return wanted ? !strcmp(wanted, name) : strcmp(name, "lo") != 0 || interfaces->n == 1;
+}
+
+static uint64_t growth(uint64_t before, uint64_t now)
+{
+    return now > before ? now - before : 0;
+}
+
+struct netmon_interface netmon_interfaces_growth(const struct netmon_interfaces *before,
+                                                 const struct netmon_interfaces *now, const char *wanted)
+{
+    struct netmon_interface sum = {0};
+    for (int i = 0; i < now->n; i++) {
+        const struct netmon_interface *one = &now->list[i], *old = netmon_interface_find(before, one->name);
+        if (!old || !netmon_interface_is_shown(now, wanted, one->name))
+            continue;
+        sum.rx_bytes += growth(old->rx_bytes, one->rx_bytes), sum.tx_bytes += growth(old->tx_bytes, one->tx_bytes);
+        sum.rx_packets += growth(old->rx_packets, one->rx_packets);
+        sum.tx_packets += growth(old->tx_packets, one->tx_packets);
+    }
+    return sum;
 }
 
 // Of the two lines "Tcp: names" and "Tcp: numbers", the number below RetransSegs.

@@ -6,6 +6,7 @@
 //   which it was mounted.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NETMON_INTERFACE = 16 }; // IFNAMSIZ
@@ -28,6 +29,14 @@ void netmon_interfaces_free(struct netmon_interfaces *interfaces);
 
 // NULL: there is none of that name.
 const struct netmon_interface *netmon_interface_find(const struct netmon_interfaces *interfaces, const char *name);
+
+// Whether `name` is to be shown: it is `wanted`, or, where that is NULL, it is not the loopback, unless that is all there is.
+bool netmon_interface_is_shown(const struct netmon_interfaces *interfaces, const char *wanted, const char *name);
+
+// What the counters of the shown interfaces have grown by, together. An interface that `before` does not have adds
+// nothing: its counters did not begin at 0 then. Neither does a counter that has become smaller: it began anew.
+struct netmon_interface netmon_interfaces_growth(const struct netmon_interfaces *before,
+                                                 const struct netmon_interfaces *now, const char *wanted);
 
 // TCP segments that were sent again, since this namespace is there; 0 if the kernel does not say.
 uint64_t netmon_retransmits(void);

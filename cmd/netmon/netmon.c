@@ -114,28 +114,6 @@ static void note(struct rate *rate, double value, bool is_first)
     rate->most = is_first ? value : fmax(rate->most, value);
 }
 
-// Without --interface all but the loopback, unless that is all there is.
-static bool is_shown(const struct request *request, const struct reading *r, const char *name)
-{
-    if (request->interface)
-        return !strcmp(request->interface, name);
-    return strcmp(name, "lo") != 0 || r->interfaces.n == 1;
-}
-
-// The sum over the interfaces that are shown.
-static struct netmon_interface sum_up(const struct request *request, const struct reading *r)
-{
-    struct netmon_interface sum = {0};
-    for (int i = 0; i < r->interfaces.n; i++) {
-        const struct netmon_interface *one = &r->interfaces.list[i];
-        if (!is_shown(request, r, one->name))
-            continue;
-        sum.rx_bytes += one->rx_bytes, sum.tx_bytes += one->tx_bytes;
-        sum.rx_packets += one->rx_packets, sum.tx_packets += one->tx_packets;
-    }
-    return sum;
-}
-
 static struct row *row_of(struct monitor *m, const char *name)
 {
     for (int i = 0; i < m->nrows; i++)
@@ -155,7 +133,8 @@ static void note_all(struct monitor *m, const struct reading *before, const stru
     for (int i = 0; i < now->interfaces.n; i++) {
         const struct netmon_interface *one = &now->interfaces.list[i];
         const struct netmon_interface *old = netmon_interface_find(&before->interfaces, one->name);
-        struct row *row = old && is_shown(m->request, now, one->name) ? row_of(m, one->name) : NULL;
+        const bool is_shown = netmon_interface_is_shown(&now->interfaces, m->request->interface, one->name);
+        struct row *row = old && is_shown ? row_of(m, one->name) : NULL;
         if (!row)
             continue;
         note(&row->rx, mbits(old->rx_bytes, one->rx_bytes, seconds), m->samples == 0);
@@ -229,14 +208,15 @@ static void print_csv_pairs(const struct request *request, const struct reading 
 
 static void print_csv(const struct request *request, const struct reading *before, const struct reading *now)
 {
-    const struct netmon_interface a = sum_up(request, before), b = sum_up(request, now);
+    const struct netmon_interface grown =
+        netmon_interfaces_growth(&before->interfaces, &now->interfaces, request->interface);
     const double seconds = now->at - before->at;
     if (request->job) {
         print_csv_pairs(request, before, now);
     } else {
         print_time(request->interval);
-        printf(",%.3f,%.3f,%.0f,%.0f\n", mbits(a.rx_bytes, b.rx_bytes, seconds), mbits(a.tx_bytes, b.tx_bytes, seconds),
-               per_second(a.rx_packets, b.rx_packets, seconds), per_second(a.tx_packets, b.tx_packets, seconds));
+        printf(",%.3f,%.3f,%.0f,%.0f\n", mbits(0, grown.rx_bytes, seconds), mbits(0, grown.tx_bytes, seconds),
+               per_second(0, grown.rx_packets, seconds), per_second(0, grown.tx_packets, seconds));
     }
     fflush(stdout);
 }

@@ -184,22 +184,32 @@ static int by_rank(const void *a, const void *b)
     return x->process.pid - y->process.pid;
 }
 
+void netmon_ranks_free(struct netmon_ranks *ranks)
+{
+    free(ranks->pids);
+    free(ranks->numbers);
+    *ranks = (struct netmon_ranks){0};
+}
+
 static int collect(const struct processes *all, pid_t root, struct netmon_ranks *ranks_p)
 {
-    struct found *found = calloc((size_t)all->n + 1, sizeof *found);
-    struct netmon_ranks ranks = {calloc((size_t)all->n + 1, sizeof *ranks.pids), 0};
-    for (int i = 0; found && ranks.pids && i < all->n; i++)
+    const size_t room = (size_t)all->n + 1;
+    struct found *found = calloc(room, sizeof *found);
+    struct netmon_ranks ranks = {calloc(room, sizeof *ranks.pids), calloc(room, sizeof *ranks.numbers), 0};
+    const bool has_room = found && ranks.pids && ranks.numbers;
+    for (int i = 0; has_room && i < all->n; i++)
         if (is_below(all, &all->list[i], root) && is_rank(all, &all->list[i]))
             found[ranks.n++] = (struct found){all->list[i], rank_of(all->list[i].pid)};
-    if (found && ranks.pids) {
+    if (has_room)
         qsort(found, (size_t)ranks.n, sizeof *found, by_rank);
-        for (int i = 0; i < ranks.n; i++)
-            ranks.pids[i] = found[i].process.pid;
+    for (int i = 0; i < ranks.n; i++) {
+        ranks.pids[i] = found[i].process.pid;
+        ranks.numbers[i] = found[i].rank < 0 ? i : found[i].rank;
     }
-    const int err = !found || !ranks.pids ? CLAB_ENOMEM : ranks.n == 0 ? CLAB_ENOENT : CLAB_OK;
+    const int err = !has_room ? CLAB_ENOMEM : ranks.n == 0 ? CLAB_ENOENT : CLAB_OK;
     free(found);
     if (err)
-        free(ranks.pids);
+        netmon_ranks_free(&ranks);
     else
         *ranks_p = ranks;
     return err;
@@ -221,12 +231,6 @@ int netmon_ranks_find(const char *name, struct netmon_ranks *ranks_p)
     return err;
 }
 
-void netmon_ranks_free(struct netmon_ranks *ranks)
-{
-    free(ranks->pids);
-    *ranks = (struct netmon_ranks){0};
-}
-
 int netmon_ranks_alive(const struct netmon_ranks *ranks)
 {
     int alive = 0;
@@ -238,13 +242,13 @@ int netmon_ranks_alive(const struct netmon_ranks *ranks)
 
 // ---- pairs ---------------------------------------------------------------------------------------------------
 
-// owners: (n), of each socket the rank that has it open; those that none has keep -1.
-static void find_owners(const struct netmon_ranks *ranks, int rank, const struct netmon_socket sockets[], int n,
+// owners: (n), of each socket the number of the rank that has it open; those that none has keep -1.
+static void find_owners(const struct netmon_ranks *ranks, int at, const struct netmon_socket sockets[], int n,
                         int owners[])
 {
     char path[64], link[64];
     unsigned long long inode;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)ranks->pids[rank]);
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)ranks->pids[at]);
     DIR *folder = opendir(path);
     if (!folder)
         return; // it has just ended
@@ -254,7 +258,7 @@ static void find_owners(const struct netmon_ranks *ranks, int rank, const struct
         if (sscanf(link, "socket:[%llu]", &inode) == 1)
             for (int i = 0; i < n; i++)
                 if (sockets[i].inode == inode)
-                    owners[i] = rank;
+                    owners[i] = ranks->numbers[at];
     }
     closedir(folder);
 }
@@ -307,8 +311,8 @@ int netmon_pairs_sum(const struct netmon_ranks *ranks, const struct netmon_socke
     int err = owners ? CLAB_OK : CLAB_ENOMEM;
     for (int i = 0; owners && i < n; i++)
         owners[i] = -1;
-    for (int rank = 0; owners && rank < ranks->n; rank++)
-        find_owners(ranks, rank, sockets, n, owners);
+    for (int at = 0; owners && at < ranks->n; at++)
+        find_owners(ranks, at, sockets, n, owners);
     for (int i = 0; i < n && !err; i++) {
         if (owners[i] < 0)
             continue;

@@ -12,13 +12,14 @@
 #include "cmd/netmon/sockets.h"
 
 struct netmon_ranks {
-    pid_t *pids; // (n): of rank i
+    pid_t *pids;  // (n), by rank
+    int *numbers; // (n): of its rank in the job, which may have ranks on other hosts
     int n;
 };
 
 // What one rank and one peer of it exchange: the sum over their sockets.
 struct netmon_pair {
-    int rank, peer; // peer -1: not a rank of this host; `remote` is where it is
+    int rank, peer; // numbers; peer -1: not a rank of this host; `remote` is where it is
     struct netmon_end remote;
     int sockets;
     uint64_t sent, received, backlog, retransmits;

@@ -5,6 +5,7 @@
 #include "tests/fixtures/job_fixture.h"
 
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -208,6 +209,116 @@ static void test_counters_are_read_from_the_columns_that_proc_5_names(void **sta
     netmon_interfaces_free(&all);
 }
 
+static struct netmon_interfaces parse(const char *text)
+{
+    char copy[512];
+    struct netmon_interfaces all;
+    snprintf(copy, sizeof copy, "%s", text);
+    assert_int_equal(netmon_interfaces_parse(copy, &all), CLAB_OK);
+    return all;
+}
+
+// eth1 comes between two samples, and has counted before; eth2 begins anew.
+static void test_an_interface_counts_from_its_second_sample_on(void **state)
+{
+    (void)state;
+    struct netmon_interfaces before = parse("lo: 10 1 0 0 0 0 0 0 10 1\neth0: 100 2 0 0 0 0 0 0 900 10\n"
+                                            "eth2: 5000 50 0 0 0 0 0 0 6000 60\n"),
+                             now = parse("lo: 90 9 0 0 0 0 0 0 90 9\neth0: 150 3 0 0 0 0 0 0 990 12\n"
+                                         "eth1: 7000 70 0 0 0 0 0 0 8000 80\neth2: 0 0 0 0 0 0 0 0 0 0\n");
+    const struct netmon_interface all = netmon_interfaces_growth(&before, &now, NULL),
+                                  lo = netmon_interfaces_growth(&before, &now, "lo");
+    netmon_interfaces_free(&before);
+    netmon_interfaces_free(&now);
+    assert_true(all.rx_bytes == 50 && all.rx_packets == 1 && all.tx_bytes == 90 && all.tx_packets == 2);
+    assert_true(lo.rx_bytes == 80 && lo.tx_packets == 8);
+}
+
+// ---- numbers of ranks ----------------------------------------------------------------------------------------
+
+enum { FIRST = 4 }; // of the ranks on this host
+
+static pid_t start_rank(int rank)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char text[32], *const environment[] = {text, NULL};
+        snprintf(text, sizeof text, "RANK=%d", rank);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setpgid(0, 0);
+        execle("/bin/sh", "sh", "-c", "read line", (char *)NULL, environment);
+        _exit(1);
+    }
+    return pid;
+}
+
+static void be_a_launcher(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = RANKS - 1; i >= 0; i--)
+        start_rank(FIRST + i);
+    for (;;)
+        pause();
+}
+
+// On the second host of a job, ranks begin at 4.
+static void test_ranks_have_the_numbers_of_their_environment(void **state)
+{
+    (void)state;
+    char name[16];
+    int ends[2], numbers[RANKS] = {0};
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[0], STDIN_FILENO); // ranks wait for a line that never comes
+        be_a_launcher();
+    }
+    snprintf(name, sizeof name, "%d", (int)pid);
+    const struct capture err = capture_begin(STDERR_FILENO); // there may be no ranks yet
+    for (const double until = clab_now() + TIME_LIMIT; numbers[RANKS - 1] < FIRST && clab_now() < until;) {
+        struct netmon_ranks ranks;
+        usleep(1000);
+        if (netmon_ranks_find(name, &ranks) != CLAB_OK)
+            continue;
+        if (ranks.n == RANKS)
+            memcpy(numbers, ranks.numbers, sizeof numbers);
+        netmon_ranks_free(&ranks);
+    }
+    capture_end(err);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(ends[0]), close(ends[1]);
+    assert_true(numbers[0] == FIRST && numbers[1] == FIRST + 1);
+}
+
+// A connection of this process with itself, as rank 4: its pairs have that number, at both ends.
+static void test_pairs_have_the_numbers_of_ranks(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof at;
+    pid_t pid = getpid();
+    int number = FIRST, n, npairs;
+    const struct netmon_ranks ranks = {&pid, &number, 1};
+    struct netmon_socket *sockets;
+    struct netmon_pair *pairs;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &bytes), 0);
+    assert_int_equal(connect(here, (struct sockaddr *)&at, sizeof at), 0);
+    const int there = accept(listener, NULL, NULL);
+    assert_int_equal(netmon_sockets_read(&sockets, &n), CLAB_OK);
+    assert_int_equal(netmon_pairs_sum(&ranks, sockets, n, &pairs, &npairs), CLAB_OK);
+    close(listener), close(here), close(there);
+    free(sockets);
+    assert_int_equal(npairs, 1);
+    assert_int_equal(pairs[0].rank, FIRST);
+    assert_int_equal(pairs[0].peer, FIRST);
+    free(pairs);
+}
+
 static void test_a_process_without_ranks_is_no_job(void **state)
 {
     (void)state;
@@ -225,6 +336,9 @@ int main(void)
         cmocka_unit_test(test_bytes_of_pairs_are_what_the_job_counts),
         cmocka_unit_test(test_bytes_of_the_interface_are_what_the_job_counts),
         cmocka_unit_test(test_counters_are_read_from_the_columns_that_proc_5_names),
+        cmocka_unit_test(test_an_interface_counts_from_its_second_sample_on),
+        cmocka_unit_test(test_ranks_have_the_numbers_of_their_environment),
+        cmocka_unit_test(test_pairs_have_the_numbers_of_ranks),
         cmocka_unit_test(test_a_process_without_ranks_is_no_job),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
