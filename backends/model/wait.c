@@ -32,12 +32,20 @@ static size_t moved_by(double now, const struct clab_transfer *t, const struct m
     return now <= m->posted ? 0 : (size_t)((double)t->bytes * (now - m->posted) / (m->due - m->posted));
 }
 
+// Only what leaves a node can be lost.
+static bool leaves_node(const struct model_endpoint *e, int peer)
+{
+    const int each = e->domain->net->ranks_per_node;
+    return e->job_ranks[peer] / each != e->job_ranks[e->rank] / each;
+}
+
 // The receiver's port takes a message when it has arrived, however long ago the receive was posted.
 static void receive(struct model_endpoint *e, const struct clab_transfer *t, struct model_message *m)
 {
     m->posted = m->stamp.head;
     m->due = clab_clock_receive(&e->domain->clock, e->job_ranks[t->peer], t->bytes, 0, m->stamp);
-    m->due += clab_net_stall(e->domain->net, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
+    if (leaves_node(e, t->peer))
+        m->due += clab_net_stall(e->domain->net, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
 }
 
 static int test_one(struct model_endpoint *e, struct clab_transfer *t)

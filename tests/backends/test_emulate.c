@@ -95,6 +95,16 @@ static int both_at_once(struct clab_comm *comm, int rank)
     return clab_work_wait(send);
 }
 
+static int time_trips(struct clab_comm *comm, int rank)
+{
+    const double start = clab_now();
+    count = 2;
+    for (int i = 0; i < 4; i++)
+        CLAB_TRY(there_and_back(comm, rank));
+    told->seconds[rank] = clab_now() - start;
+    return CLAB_OK;
+}
+
 static int time_both(struct clab_comm *comm, int rank)
 {
     count = 2;
@@ -123,6 +133,28 @@ static void test_messages_take_the_networks_time(void **state)
     assert_takes(told->seconds[0], 2 * (ALPHA + 8 * BETA));
     assert_takes(told->seconds[1], 2 * (ALPHA + 4 * LONG * BETA));
     assert_takes(told->seconds[2], ALPHA + 4 * LONG * BETA);
+}
+
+// The emulated network is `name` while the job runs.
+static double trips_on(const char *name)
+{
+    char *path = strdup(getenv("CLAB_EMULATE"));
+    setenv("CLAB_EMULATE", name, 1);
+    run_emulated(2, time_trips);
+    setenv("CLAB_EMULATE", path, 1);
+    free(path);
+    return told->seconds[0];
+}
+
+// Nearly every message that leaves a node is lost, and is sent again after a time that no busy machine explains.
+static void test_only_what_leaves_a_node_is_lost(void **state)
+{
+    (void)state;
+    needs_inih();
+    char slow[256];
+    snprintf(slow, sizeof slow, "%s+loss=99%%:50ms", getenv("CLAB_EMULATE"));
+    assert_true(trips_on("dgx-h100+loss=99%:3s") < 3);
+    assert_true(trips_on(slow) > 50e-3);
 }
 
 // When a root's two messages, to a near rank and to a far one, arrive by the clocks that both policies share.
@@ -274,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_messages_take_the_networks_time, forget),
+        cmocka_unit_test_setup(test_only_what_leaves_a_node_is_lost, forget),
         cmocka_unit_test(test_deliveries_take_the_simulators_time),
         cmocka_unit_test_setup(test_who_waits_leaves_the_core_free, forget),
         cmocka_unit_test_setup(test_compute_hides_what_is_on_the_wire, forget),
