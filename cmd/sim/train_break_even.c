@@ -16,25 +16,16 @@
 enum { HALVINGS = 24 };
 static const double slowest = 1e5, fastest = 1e13; // B/s
 
-static void scale_link(struct clab_link *link, double factor)
-{
-    link->beta *= factor;
-    for (int s = 0; s < link->nsegments; s++) {
-        link->segments[s].gap_send *= factor;
-        link->segments[s].gap_recv *= factor;
-    }
-}
-
 static void scale_links(struct clab_net *net, bool is_between, double factor)
 {
     if (!is_between) {
-        scale_link(&net->intra, factor);
-        scale_link(&net->pair, factor);
+        clab_link_scale(&net->intra, factor);
+        clab_link_scale(&net->pair, factor);
         return;
     }
-    scale_link(&net->inter, factor);
+    clab_link_scale(&net->inter, factor);
     for (int t = 0; t < net->ntiers; t++)
-        scale_link(&net->tiers[t], factor);
+        clab_link_scale(&net->tiers[t], factor);
 }
 
 static int step_of(const struct train_request *r, const struct train_row *row, const struct train_coding *coding,

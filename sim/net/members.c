@@ -95,18 +95,9 @@ int clab_members_rivals(const int *members, int nranks, const int *parties, int 
     return most;
 }
 
-static void slow_down(struct clab_link *link, int times)
-{
-    link->beta *= times;
-    for (int i = 0; i < link->nsegments; i++) {
-        link->segments[i].gap_send *= times;
-        link->segments[i].gap_recv *= times;
-    }
-}
-
 void clab_net_share(struct clab_net *net, int rivals)
 {
-    slow_down(&net->inter, rivals);
+    clab_link_scale(&net->inter, rivals);
     for (int i = 0; i < net->ntiers; i++)
-        slow_down(&net->tiers[i], rivals);
+        clab_link_scale(&net->tiers[i], rivals);
 }

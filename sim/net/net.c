@@ -71,6 +71,15 @@ int clab_net_link_index(const struct clab_net *net, const struct clab_link *link
                                  : CLAB_NET_FIRST_TIER + (int)(link - net->tiers);
 }
 
+void clab_link_scale(struct clab_link *link, double factor)
+{
+    link->beta *= factor;
+    for (int i = 0; i < link->nsegments; i++) {
+        struct clab_segment *s = &link->segments[i];
+        s->gap_send *= factor, s->gap_recv *= factor, s->gap_both *= factor;
+    }
+}
+
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes)
 {
     const struct clab_segment *segment = link->segments;

@@ -201,6 +201,10 @@ int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 // The ranks of a node, for algorithms of two levels among the first `nranks`; 0: they are on one node, or one on each.
 int clab_net_group(const struct clab_net *net, int nranks);
 
+// A byte on this link takes `factor` times as long, whatever goes the other way; what a message costs apart from its bytes
+// stays.
+void clab_link_scale(struct clab_link *link, double factor);
+
 // Let something be wrong between the nodes of a network: words with + between them. clab_net_load reads them behind a
 // network's name, as in "25gbe+rate=10%". What is computed, and links in nodes, stay; so does the name.
 //   rate=10%:      bytes go at so much of the rate

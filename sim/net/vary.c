@@ -14,15 +14,6 @@
 
 // ---- links ---------------------------------------------------------------------------------------------------
 
-static void slow_down(struct clab_link *link, double factor)
-{
-    link->beta *= factor;
-    for (int i = 0; i < link->nsegments; i++) {
-        struct clab_segment *s = &link->segments[i];
-        s->gap_send *= factor, s->gap_recv *= factor, s->gap_both *= factor;
-    }
-}
-
 // The window of bytes waits for a round trip, 2 alpha, before the next one may go.
 static double window_gap(const struct clab_link *link, size_t window)
 {
@@ -70,7 +61,7 @@ static int take_rate(struct clab_net *net, const char *text)
     if (clab_parse_number(number, &rate) != CLAB_OK || !(rate > 0 && rate <= 100))
         return CLAB_EPARSE;
     for (int i = 0; i <= net->ntiers; i++)
-        slow_down(link_at(net, i), 100 / rate);
+        clab_link_scale(link_at(net, i), 100 / rate);
     return CLAB_OK;
 }
 
@@ -112,8 +103,9 @@ static int take(struct clab_net *net, const char *word)
 int clab_net_vary(struct clab_net *net, const char *text)
 {
     char word[64];
-    for (const char *rest = text; *rest;) {
+    for (const char *rest = text, *next; rest; rest = next) { // an empty word is none of them, either
         const size_t length = strcspn(rest, "+");
+        next = rest[length] ? rest + length + 1 : NULL;
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), rest);
         if (take(net, word) != CLAB_OK) {
             clab_error(
@@ -122,7 +114,6 @@ int clab_net_vary(struct clab_net *net, const char *text)
                 net->name, text, word);
             return CLAB_EINVAL;
         }
-        rest += length + (rest[length] == '+');
     }
     return CLAB_OK;
 }

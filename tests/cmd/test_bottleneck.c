@@ -116,8 +116,9 @@ static void test_what_can_not_be_wrong_is_refused(void **state)
     (void)state;
     needs_inih();
     static const char *const wrong[] = {"25gbe+",        "25gbe+rate=0%",   "25gbe+rate=10",  "25gbe+window=0",
-                                        "25gbe+loss=5%", "25gbe+loss=5%:5", "25gbe+speed=1%", "25gbe+rate=10%+x"};
-    for (size_t i = 1; i < sizeof wrong / sizeof *wrong; i++) {
+                                        "25gbe+loss=5%", "25gbe+loss=5%:5", "25gbe+speed=1%", "25gbe+rate=10%+x",
+                                        "25gbe+rate=10%+", "25gbe++rate=10%"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct clab_net *net;
         const struct capture err = capture_begin(STDERR_FILENO);
         const int answer = clab_net_load(wrong[i], &net);

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "tests/fixtures/needs.h"
+#include "sim/net/members.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
 
@@ -447,6 +448,34 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     clab_net_free(net);
 }
 
+// All that a byte costs, also where both ways are in use; a message's own cost stays.
+static void test_net_scales_all_that_a_byte_costs(void **state)
+{
+    (void)state;
+    struct clab_link link = {.alpha = 1e-6, .beta = 2, .nsegments = 2};
+    for (int i = 0; i < 2; i++)
+        link.segments[i] = (struct clab_segment){.o_send = 1, .o_recv = 1, .latency = 1, .gap_send = 2, .gap_recv = 3, .gap_both = 4};
+    clab_link_scale(&link, 10);
+    assert_true(link.alpha == 1e-6 && link.beta == 20);
+    for (int i = 0; i < 2; i++) {
+        const struct clab_segment *s = &link.segments[i];
+        assert_true(s->o_send == 1 && s->o_recv == 1 && s->latency == 1);
+        assert_true(s->gap_send == 20 && s->gap_recv == 30 && s->gap_both == 40);
+    }
+}
+
+// Three parties on one adapter: each gets a third of it.
+static void test_net_shares_an_adapter_both_ways(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 0, &net), CLAB_OK);
+    net->inter.segments[0].gap_both = 2e-9;
+    clab_net_share(net, 3);
+    assert_true(net->inter.segments[0].gap_both == 3 * 2e-9);
+    clab_net_free(net);
+}
+
 static void test_net_refuses_more_ranks_than_it_has(void **state)
 {
     (void)state;
@@ -483,6 +512,8 @@ int main(void)
         cmocka_unit_test(test_net_joins_the_halves_of_one_core),
         cmocka_unit_test(test_net_scales_what_waits_for_lines),
         cmocka_unit_test(test_net_scales_nearer_what_is_in_a_cores_own_cache),
+        cmocka_unit_test(test_net_scales_all_that_a_byte_costs),
+        cmocka_unit_test(test_net_shares_an_adapter_both_ways),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
     };
     return cmocka_run_group_tests(tests, name_file, folder_remove);
