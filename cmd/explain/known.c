@@ -128,12 +128,15 @@ static int take_text(const struct clab_setting *s, char **text_p)
     return *text_p ? CLAB_OK : CLAB_ENOMEM;
 }
 
-static int take(struct known_error *e, const struct clab_setting *s)
+// is_settled: an earlier file has the entry, whose words stay; patterns add up.
+static int take(struct known_error *e, const struct clab_setting *s, bool is_settled)
 {
     if (!strncmp(s->name, "match", 5) && strlen(s->name) <= 6)
         return take_patterns(s, e->match, &e->nmatch);
     if (!strcmp(s->name, "unless"))
         return take_patterns(s, e->unless, &e->nunless);
+    if (is_settled)
+        return CLAB_OK;
     if (!strcmp(s->name, "kind"))
         return take_kind(s, &e->kind);
     const struct {
@@ -159,13 +162,13 @@ static int use(void *context, const struct clab_setting *s)
     }
     for (int i = 0; i < known->count; i++)
         if (!strcmp(known->errors[i].name, s->section))
-            return take(&known->errors[i], s);
+            return take(&known->errors[i], s, i < known->settled);
     char *name = strdup(s->section);
     if (!name || CLAB_PUSH(known->errors, known->count, known->room, (struct known_error){.name = name})) {
         free(name);
         return CLAB_ENOMEM;
     }
-    return take(&known->errors[known->count - 1], s);
+    return take(&known->errors[known->count - 1], s, false);
 }
 
 static int check_all(const struct known *known, int from, const char *path)
@@ -183,9 +186,9 @@ static int check_all(const struct known *known, int from, const char *path)
 
 int known_read(struct known *known, FILE *file, const char *path)
 {
-    const int from = known->count;
+    known->settled = known->count;
     CLAB_TRY(clab_conf_read(file, path, use, known));
-    return check_all(known, from, path);
+    return check_all(known, known->settled, path);
 }
 
 int known_read_own(struct known *known)

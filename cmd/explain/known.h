@@ -33,9 +33,11 @@ struct known_error {
 struct known {
     struct known_error *errors;
     int count, room;
+    int settled; // entries of files that were read before the last one
 };
 
-// Add the entries of `file`, called `path` in messages.
+// Add the entries of `file`, called `path` in messages. An entry that an earlier file has, too, keeps that one's words,
+// and gets more patterns.
 //   errors: CLAB_EPARSE (logged with its line), CLAB_EUNSUPPORTED (no inih), CLAB_EIO, CLAB_ENOMEM
 int known_read(struct known *known, FILE *file, const char *path);
 // Add the entries that this program was built with.

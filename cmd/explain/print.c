@@ -15,7 +15,7 @@ const char *explain_role(const struct explained *e, int i)
 {
     const enum known_kind first = e->found[0]->kind, kind = e->found[i]->kind;
     if (kind == KNOWN_SLOW)
-        return "slower than need be";
+        return "makes the job slower";
     if (i == 0)
         return kind == KNOWN_CAUSE ? "likely cause" : kind == KNOWN_SYMPTOM ? "first sign" : "a consequence";
     return kind == first ? "also seen" : "follows from it";

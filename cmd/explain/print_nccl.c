@@ -98,7 +98,7 @@ static void print_trees(const struct nccl_log *log, FILE *out)
     const int n = nccl_log_trees(log, trees);
     for (int i = 0; i < n; i++) {
         nccl_channels_text(trees[i].channels, channels);
-        snprintf(text, sizeof text, "%d ranks below rank %d, %d deep (channels %s)", trees[i].ranks, trees[i].root,
+        snprintf(text, sizeof text, "a tree of %d ranks from rank %d, %d deep (channels %s)", trees[i].ranks, trees[i].root,
                  trees[i].depth, channels);
         print_line(i ? "" : "trees", text, out);
     }
@@ -143,11 +143,50 @@ static void add_count(struct clab_json *json, const char *key, long count, long 
     clab_json_add(json, key, count == none ? clab_cell_none() : clab_cell_integer(count));
 }
 
-void explain_add_nccl(struct clab_json *json, const struct nccl_log *log)
+static void add_channels(struct clab_json *json, uint64_t channels)
+{
+    char text[NCCL_TEXT];
+    nccl_channels_text(channels, text);
+    clab_json_add(json, "channels", clab_cell_text(text));
+}
+
+static void add_transports(struct clab_json *json, const struct nccl_log *log)
+{
+    struct clab_json *list = clab_json_add_list(json, "transports");
+    for (int i = 0; i < log->ntransports; i++) {
+        struct clab_json *one = clab_json_add_object(list, NULL);
+        clab_json_add(one, "name", clab_cell_text(log->transports[i].name));
+        clab_json_add(one, "connections", clab_cell_integer(log->transports[i].connections));
+        add_channels(one, log->transports[i].channels);
+    }
+}
+
+static void add_rings(struct clab_json *json, const struct nccl_log *log)
+{
+    struct clab_json *list = clab_json_add_list(json, "rings");
+    for (int i = 0; i < log->nrings; i++) {
+        struct clab_json *one = clab_json_add_object(list, NULL);
+        clab_json_add(one, "order", clab_cell_text(log->rings[i].order));
+        add_channels(one, log->rings[i].channels);
+    }
+}
+
+static void add_trees(struct clab_json *json, const struct nccl_log *log)
 {
     struct nccl_tree trees[NCCL_MANY];
-    char channels[NCCL_TEXT];
-    const int ntrees = nccl_log_trees(log, trees);
+    const int n = nccl_log_trees(log, trees);
+    struct clab_json *list = clab_json_add_list(json, "trees");
+    for (int i = 0; i < n; i++) {
+        struct clab_json *one = clab_json_add_object(list, NULL);
+        clab_json_add(one, "root", clab_cell_integer(trees[i].root));
+        clab_json_add(one, "depth", clab_cell_integer(trees[i].depth));
+        clab_json_add(one, "ranks", clab_cell_integer(trees[i].ranks));
+        add_channels(one, trees[i].channels);
+    }
+}
+
+void explain_add_nccl(struct clab_json *json, const struct nccl_log *log)
+{
     add_texts(json, "versions", &log->versions);
     add_count(json, "ranks", log->ranks, 0);
     add_count(json, "nodes", log->nodes, 0);
@@ -161,30 +200,9 @@ void explain_add_nccl(struct clab_json *json, const struct nccl_log *log)
     add_count(json, "coll_channels", log->coll_channels, -1);
     add_count(json, "nvls_channels", log->nvls_channels, -1);
     add_count(json, "p2p_channels", log->p2p_channels, -1);
-    struct clab_json *list = clab_json_add_list(json, "transports");
-    for (int i = 0; i < log->ntransports; i++) {
-        struct clab_json *one = clab_json_add_object(list, NULL);
-        nccl_channels_text(log->transports[i].channels, channels);
-        clab_json_add(one, "name", clab_cell_text(log->transports[i].name));
-        clab_json_add(one, "connections", clab_cell_integer(log->transports[i].connections));
-        clab_json_add(one, "channels", clab_cell_text(channels));
-    }
-    list = clab_json_add_list(json, "rings");
-    for (int i = 0; i < log->nrings; i++) {
-        struct clab_json *one = clab_json_add_object(list, NULL);
-        nccl_channels_text(log->rings[i].channels, channels);
-        clab_json_add(one, "order", clab_cell_text(log->rings[i].order));
-        clab_json_add(one, "channels", clab_cell_text(channels));
-    }
-    list = clab_json_add_list(json, "trees");
-    for (int i = 0; i < ntrees; i++) {
-        struct clab_json *one = clab_json_add_object(list, NULL);
-        nccl_channels_text(trees[i].channels, channels);
-        clab_json_add(one, "root", clab_cell_integer(trees[i].root));
-        clab_json_add(one, "depth", clab_cell_integer(trees[i].depth));
-        clab_json_add(one, "ranks", clab_cell_integer(trees[i].ranks));
-        clab_json_add(one, "channels", clab_cell_text(channels));
-    }
+    add_transports(json, log);
+    add_rings(json, log);
+    add_trees(json, log);
     add_texts(json, "tuners", &log->tuners);
     add_texts(json, "settings", &log->settings);
 }

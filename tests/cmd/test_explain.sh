@@ -71,7 +71,7 @@ sums_up_nccl_log() {
         grep -qE '^  transports +P2P/CUMEM/read: 8 connections, channels 0-3$' <<<"$why" &&
         grep -qE '^ +NET/IB/GDRDMA: 8 connections, channels 0-3$' <<<"$why" &&
         grep -qE '^  rings +0 1 2 3 \(channels 0-3\)$' <<<"$why" &&
-        grep -qE '^  trees +4 ranks below rank 0, 3 deep \(channels 0-3\)$' <<<"$why" && grep -q 'NCCL_IB_TIMEOUT=22' <<<"$why"
+        grep -qE '^  trees +a tree of 4 ranks from rank 0, 3 deep \(channels 0-3\)$' <<<"$why" && grep -q 'NCCL_IB_TIMEOUT=22' <<<"$why"
 }
 says_json() {
     run 0 --json "$logs/05-out-of-memory-then-timeout.log" || return 1
@@ -136,6 +136,14 @@ names_the_line_of_a_wrong_entry() {
     printf '[x]\nmatch = listen on *network\nwhat = ours\nwhy = we said so\ndo = this\n' >"$scratch/known"
     writes 'ours [x]' --known "$scratch/known" "$logs/09-port-in-use.log"
 }
+# Also where the entry's name is one that the kit has.
+keeps_the_words_of_ones_own_entry() {
+    printf '[port-in-use]\nkind = slow\nmatch = listen on *network\nwhat = ours\nwhy = we said so\ndo = this\n' >"$scratch/known"
+    grep -q '^\[port-in-use\]' cmd/explain/errors.conf || { why='errors.conf has no [port-in-use]'; return 1; }
+    writes 'makes the job slower: ours [port-in-use]' --known "$scratch/known" "$logs/09-port-in-use.log" || return 1
+    why=$(cat "$scratch/out")
+    grep -q 'why: we said so' <<<"$why" && grep -qE 'do: +- this' <<<"$why"
+}
 # One table: that of cmd/doctor/README.md is made from it.
 is_the_table_of_the_page() {
     run 0 --table || return 1
@@ -161,6 +169,6 @@ else
     skip 'there is no python3' says_json says_json_of_nccl
 fi
 check_each takes_out_what_steers_a_terminal stands_a_line_without_end stands_bytes_of_all_kinds refuses_what_is_no_log \
-    names_the_line_of_a_wrong_entry is_the_table_of_the_page lists_what_it_knows
+    names_the_line_of_a_wrong_entry keeps_the_words_of_ones_own_entry is_the_table_of_the_page lists_what_it_knows
 
 exit $failed
