@@ -11,7 +11,17 @@
 #include "core/base/vector.h"
 #include "sim/sim.h"
 
-static const double worth = 0.05; // of the time: the target for overhead
+static const double worth = 0.05;       // of the time: the target for overhead
+static const double for_one = 0.7;      // of all waiting is for one rank: far more than chance gives one of two or more
+static const double stalled = 3;        // times the median of its kind: other causes rarely make a call that much longer
+static const double too_slow = 1.5;     // times as long as the network says: its descriptions are right to well below that
+static const double mostly = 0.5;       // of the busy time: a buffer limited the connection more often than not
+static const double displaced = 1.1;    // times as long as memory should take: above what runs differ by
+enum {
+    FEW = 4,           // calls of a kind have a median that one stalled call does not move
+    APART = 4,         // times larger: only then small and large calls can tell a window from a slow wire
+    LEAST_BYTES = 1024 // below, a call costs what an empty one does, and says nothing of bytes
+};
 
 // One collective of all ranks.
 struct exchange {
@@ -64,7 +74,8 @@ static double idle(const struct bottleneck_rank *rank, double begin, double end)
     return fmax(0, left);
 }
 
-static bool is_rooted(enum clab_collective collective)
+// Whether ranks wait in it for one rank, or, in a barrier, for the last one, and not for data of all others.
+static bool is_waited_for(enum clab_collective collective)
 {
     return collective == CLAB_BROADCAST || collective == CLAB_SCATTER || collective == CLAB_BARRIER ||
            collective == CLAB_GATHER || collective == CLAB_REDUCE;
@@ -142,7 +153,7 @@ static void find_empty(struct desk *desk)
         return;
     const double empty = price(desk, least->call, (size_t)desk->run->n);
     desk->expected_empty = isnan(empty) ? 0 : empty;
-    desk->empty = bytes_of(least) <= 1024 ? least->usual : fmin(least->usual, desk->expected_empty);
+    desk->empty = bytes_of(least) <= LEAST_BYTES ? least->usual : fmin(least->usual, desk->expected_empty);
 }
 
 // ---- classes -------------------------------------------------------------------------------------------------
@@ -172,7 +183,7 @@ static void add_calls(const struct desk *desk, struct bottleneck_account *a)
         const double share = collective == CLAB_BARRIER ? 1 : x->transfer > 0 ? fmin(1, desk->empty / x->transfer) : 0;
         a->classes[BOTTLENECK_COMMUNICATION] += x->exposed * share;
         a->classes[BOTTLENECK_NETWORK] += x->exposed * (1 - share);
-        a->classes[is_rooted(collective) ? BOTTLENECK_SYNCHRONISATION : BOTTLENECK_IMBALANCE] += x->waited;
+        a->classes[is_waited_for(collective) ? BOTTLENECK_SYNCHRONISATION : BOTTLENECK_IMBALANCE] += x->waited;
     }
 }
 
@@ -201,7 +212,7 @@ static int find_late(const struct desk *desk, bool rooted, double *part_p)
     int late = 0;
     for (int i = 0; waits && i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
-        if (is_rooted(desk->kinds[x->kind].call->collective) != rooted)
+        if (is_waited_for(desk->kinds[x->kind].call->collective) != rooted)
             continue;
         waits[x->late] += x->waited, all += x->waited;
         if (waits[x->late] > most)
@@ -238,7 +249,7 @@ static void judge_waiting(const struct desk *desk, struct bottleneck_account *a)
     const double even = a->classes[BOTTLENECK_IMBALANCE], rooted = a->classes[BOTTLENECK_SYNCHRONISATION];
     const bool is_root = rooted > even;
     const int late = is_root ? a->late_root : a->late;
-    if ((is_root ? root_part : part) > 0.7)
+    if ((is_root ? root_part : part) > for_one)
         a->gains[is_root && late == 0 ? BOTTLENECK_FIRST_RANK : BOTTLENECK_STRAGGLER] =
             find_surplus(desk, late, even + rooted);
 }
@@ -253,7 +264,7 @@ static double find_stalls(const struct desk *desk, const struct bottleneck_seen 
     for (int i = 0; i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
         const struct kind *k = &desk->kinds[x->kind];
-        if (k->n >= 4 && x->transfer > 3 * k->usual)
+        if (k->n >= FEW && x->transfer > stalled * k->usual)
             sum += fmin(x->transfer - k->usual, x->exposed);
     }
     return sum;
@@ -273,7 +284,7 @@ static void judge_network(const struct desk *desk, const struct bottleneck_seen 
                                a->gains[BOTTLENECK_RETRANSMITS];
     for (int i = 0; i < desk->run->kinds; i++) {
         const struct kind *k = &desk->kinds[i];
-        if (k->call->collective != CLAB_ALLREDUCE || isnan(k->expected) || bytes_of(k) < 1024)
+        if (k->call->collective != CLAB_ALLREDUCE || isnan(k->expected) || bytes_of(k) < LEAST_BYTES)
             continue;
         small = !small || bytes_of(k) < bytes_of(small) ? k : small;
         large = !large || bytes_of(k) > bytes_of(large) ? k : large;
@@ -282,9 +293,9 @@ static void judge_network(const struct desk *desk, const struct bottleneck_seen 
     if (!large || !desk->run->has_wire)
         return;
     a->slower = slower(desk, large);
-    const bool is_slow = a->slower > 1.5,
-               has_window = bytes_of(small) * 4 < bytes_of(large) && slower(desk, small) < 1.5;
-    const enum bottleneck_fault fault = has_window || seen->limited > 0.5 ? BOTTLENECK_BUFFERS : BOTTLENECK_INTERFACE;
+    const bool is_slow = a->slower > too_slow,
+               has_window = bytes_of(small) * APART < bytes_of(large) && slower(desk, small) < too_slow;
+    const enum bottleneck_fault fault = has_window || seen->limited > mostly ? BOTTLENECK_BUFFERS : BOTTLENECK_INTERFACE;
     a->gains[fault] = is_slow ? fmin(fmax(0, exposed), late) : 0;
 }
 
@@ -319,7 +330,7 @@ static void judge_binding(const struct desk *desk, const struct bottleneck_seen 
     }
     const int cores = seen->sharing < seen->cores ? seen->sharing : seen->cores;
     a->slowness = fmax(isfinite(least) ? least : 0, cores);
-    a->gains[BOTTLENECK_BINDING] = a->slowness > 1.1 ? working * (1 - 1 / a->slowness) : 0;
+    a->gains[BOTTLENECK_BINDING] = a->slowness > displaced ? working * (1 - 1 / a->slowness) : 0;
     a->gains[BOTTLENECK_COPY] = a->classes[BOTTLENECK_MEMORY] / fmax(1, a->slowness);
 }
 

@@ -38,8 +38,9 @@ static const struct clab_option options[] = {
 static const char doc[] =
     "Say where the time of a job goes, which fault explains it, and what its remedy would save.\v"
     "`commlab bottleneck -- PROGRAM -n 4 ...` runs a program of this kit, and looks at its cores and sockets meanwhile; "
-    "what it prints goes to standard error. `commlab bottleneck FILE.json` reads the trace of a run (CLAB_TRACE=FILE.json). FILE.csv are the counts of one in "
-    "virtual time (CLAB_COUNTS=FILE.csv), which say less.\n\n"
+    "what it prints goes to standard error. `commlab bottleneck FILE.json` reads the trace of a run "
+    "(CLAB_TRACE=FILE.json). It also reads the counts of a run in virtual time (CLAB_COUNTS=FILE.csv). They show how much "
+    "ranks compute, but not which fault there is.\n\n"
     "A step's time is divided into six classes. If communication that no computation hides takes more than 30 % of it, "
     "communication is the bottleneck. Targets are a scaling efficiency above 90 % and an overhead below 5 %. A fault is "
     "named if its remedy would save more than 5 %.";

@@ -29,6 +29,9 @@ void bottleneck_run_free(struct bottleneck_run *run)
 
 #include "cmd/trace/file_inside.h"
 
+enum { MOST_KINDS = 1024 };           // of calls: each call is compared with one of each kind
+static const double most_count = 1e15; // elements or bytes of a call: exact in a double, and in a size_t
+
 // ---- calls ---------------------------------------------------------------------------------------------------
 
 static json_t *args_of(const struct trace_file *file, const struct event *e)
@@ -54,8 +57,14 @@ static int add_call(const struct trace_file *file, const struct event *e, struct
         return CLAB_OK;
     json_t *args = args_of(file, e);
     const char *algorithm = json_string_value(json_object_get(args, "algorithm"));
-    const double bytes = json_number_value(json_object_get(args, "bytes"));
-    call.count = (size_t)json_number_value(json_object_get(args, "count"));
+    const double bytes = json_number_value(json_object_get(args, "bytes")),
+                 count = json_number_value(json_object_get(args, "count"));
+    if (!(count >= 0 && count < most_count && bytes >= 0 && bytes < most_count)) {
+        clab_error("%s: event %d, '%s': count %g and bytes %g: 0 to %g are possible; trace the job again", file->path,
+                   (int)e->index, e->name, count, bytes, most_count);
+        return CLAB_EPARSE;
+    }
+    call.count = (size_t)count;
     call.element_bytes = call.count && bytes > 0 ? (size_t)(bytes / (double)call.count) : 1;
     call.algorithm = algorithm ? clab_algorithm_find(call.collective, algorithm) : NULL;
     return CLAB_PUSH(rank->calls, rank->ncalls, rank->call_room, call);
@@ -158,16 +167,30 @@ static bool is_same(const struct bottleneck_call *a, const struct bottleneck_cal
            a->element_bytes == b->element_bytes;
 }
 
-// Number the kinds of calls by rank 0's, and see whether all ranks make the same.
-static void compare(struct bottleneck_run *run)
+// Number the kinds of rank 0's calls.
+static int number_kinds(const char *path, struct bottleneck_run *run)
 {
     struct bottleneck_rank *first = &run->ranks[0];
+    int like[MOST_KINDS]; // the first call of each kind
     for (int i = 0; i < first->ncalls; i++) {
-        int like = 0;
-        while (!is_same(&first->calls[like], &first->calls[i]))
-            like++;
-        first->calls[i].kind = like < i ? first->calls[like].kind : run->kinds++;
+        int kind = 0;
+        while (kind < run->kinds && !is_same(&first->calls[like[kind]], &first->calls[i]))
+            kind++;
+        if (kind == MOST_KINDS) {
+            clab_error("%s: more than %d kinds of collectives, by algorithm and size: trace fewer steps", path, MOST_KINDS);
+            return CLAB_EPARSE;
+        }
+        if (kind == run->kinds)
+            like[run->kinds++] = i;
+        first->calls[i].kind = kind;
     }
+    return CLAB_OK;
+}
+
+// Give other ranks' calls rank 0's kinds, and see whether all ranks make the same.
+static void compare(struct bottleneck_run *run)
+{
+    const struct bottleneck_rank *first = &run->ranks[0];
     run->is_aligned = true;
     for (int r = 1; r < run->n; r++) {
         struct bottleneck_rank *rank = &run->ranks[r];
@@ -220,6 +243,8 @@ int bottleneck_run_read(const struct trace_file *file, const char *span, struct 
                    run.n, run.n == 1 ? "" : "s", run.n ? run.ranks[0].ncalls : 0);
         err = CLAB_EPARSE;
     }
+    if (!err)
+        err = number_kinds(file->path, &run);
     if (err) {
         bottleneck_run_free(&run);
         return err;

@@ -98,8 +98,11 @@ int bottleneck_watch(char *const program[], const char *path, int *status_p, str
     pid_t ended;
     while ((ended = waitpid(pid, status_p, WNOHANG)) == 0) {
         nanosleep(&pause, NULL);
-        if (child_ended_by())
-            kill(pid, SIGTERM);
+        if (child_ended_by()) { // it is asked to end, too, and made to if it does not
+            bool is_late;
+            ended = child_wait_until(pid, 0, status_p, &is_late) ? -1 : pid;
+            break;
+        }
         look(pid, &seen);
     }
     *seen_p = seen;

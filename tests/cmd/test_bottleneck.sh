@@ -70,6 +70,49 @@ sees_ranks_that_share_a_core() {
     why="$(cat "$scratch/out")"
     grep -q '^Likely cause: binding: ' "$scratch/out" && grep -q 'Seen: 2 ranks may use one and the same core only' "$scratch/out"
 }
+# of_counts COUNT...: a trace of two ranks with an allreduce of each count.
+of_counts() {
+    local rank i=0 count mark=
+    printf '{"traceEvents":['
+    for rank in 0 1; do
+        for count; do
+            printf '%s{"ph":"X","pid":%d,"tid":%d,"name":"allreduce (ring)","ts":%d,"dur":5,"args":{"algorithm":"ring","count":%s,"bytes":8}}' \
+                "$mark" $rank $row $((10 * ++i)) "$count"
+            mark=,
+        done
+    done
+    printf ']}\n'
+}
+refuses_counts_that_can_not_be() {
+    local count row
+    row=$(python3 - "$scratch/trace.json" <<'PY'
+import json, sys
+print(next(e["tid"] for e in json.load(open(sys.argv[1]))["traceEvents"] if e.get("name", "").startswith("allreduce")))
+PY
+    ) || return 1
+    for count in -1 1e300 1e15; do
+        of_counts 2 $count >"$scratch/counts.json"
+        refuses 2 "count ${count/e/e+}" "$scratch/counts.json" || return 1
+    done
+    of_counts $(seq 1 1100) >"$scratch/counts.json"
+    refuses 2 'more than 1024 kinds of collectives' "$scratch/counts.json"
+}
+# A program that does not end when it is told to is made to, some seconds later.
+ends_a_program_that_does_not_want_to() {
+    local pid i status
+    "$commlab" bottleneck -- sh -c "trap '' TERM INT; : >'$scratch/ready'; exec sleep 30" >/dev/null 2>&1 &
+    pid=$!
+    for ((i = 0; i < 3000; i++)); do
+        [ ! -e "$scratch/ready" ] || break
+        sleep 0.01
+    done
+    local start=$EPOCHREALTIME
+    kill -TERM $pid
+    wait $pid 2>/dev/null
+    status=$?
+    why="status $status after $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }') s"
+    [ $status = 143 ] && awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a < 20) }'
+}
 refuses_what_it_can_not_judge() {
     refuses 2 'no program and no trace given' && refuses 2 "$scratch/none.json: No such file" "$scratch/none.json" &&
         refuses 2 "no network 'nonet'" --net nonet "$scratch/trace.json"
@@ -84,6 +127,7 @@ if lacks jansson || lacks inih; then
 else
     check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run reads_the_counts_of_a_run takes_any_program \
         blames_no_network_where_there_is_none sees_ranks_that_share_a_core \
-        refuses_what_it_can_not_judge
+        refuses_what_it_can_not_judge ends_a_program_that_does_not_want_to
+    check_having python3 refuses_counts_that_can_not_be
 fi
 exit $failed
