@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/transport/backend.h"
 #include "core/base/err.h"
@@ -239,6 +240,24 @@ static int count_rows(const struct tune_choice *choices, int n)
     return rows;
 }
 
+// The table, if it has a row: the plugin refuses one without.
+static int write_rows(const struct request *r, const struct tune_choice *choices, int n, const struct tune_words *words,
+                      const char *source)
+{
+    if (!r->output || !count_rows(choices, n))
+        return CLAB_OK;
+    CLAB_TRY(clab_output_announce(r->output));
+    return tune_write(choices, n, words, source, r->output);
+}
+
+// A table of an earlier time would still be in use.
+static void say_unwritten(const char *path, const char *why, const char *variable)
+{
+    printf("no row, so nothing is written to %s: %s\n", path, why);
+    if (access(path, F_OK) == 0)
+        printf("%s is as it was: remove it, or %s still chooses by it\n", path, variable);
+}
+
 static void sum_up(const struct request *r, const struct tune_choice *choices, int n)
 {
     const int rows = count_rows(choices, n);
@@ -254,7 +273,7 @@ static void sum_up(const struct request *r, const struct tune_choice *choices, i
                "NCCL_TUNER_CONFIG_FILE=%s\n",
                rows, rows == 1 ? "" : "s", r->output, r->output);
     else if (r->output)
-        printf("no row, so nothing is written to %s: NCCL needs no table here\n", r->output);
+        say_unwritten(r->output, "NCCL needs no table here", "NCCL_TUNER_CONFIG_FILE");
 }
 
 static int answer(const struct request *r, struct tune_times *times)
@@ -269,8 +288,8 @@ static int answer(const struct request *r, struct tune_times *times)
     name_source(r, source);
     printf("# from %s\n", source);
     int err = tune_print(choices, n, &tune_words_nccl);
-    if (!err && r->output && count_rows(choices, n)) // the plugin refuses a table without rows
-        err = tune_write(choices, n, &tune_words_nccl, source, r->output);
+    if (!err)
+        err = write_rows(r, choices, n, &tune_words_nccl, source);
     if (!err)
         sum_up(r, choices, n);
     free(choices);
@@ -296,13 +315,13 @@ static int answer_ours(const struct request *r, struct tune_times *times)
     if (!err)
         err = tune_print(choices, n, &tune_words_ours);
     const int rows = count_rows(choices, n);
-    if (!err && r->output && rows)
-        err = tune_write(choices, n, &tune_words_ours, source, r->output);
+    if (!err)
+        err = write_rows(r, choices, n, &tune_words_ours, source);
     if (!err && r->output && rows)
         printf("%d row%s in %s: CLAB_TUNER=%s lets auto choose by them\n", rows, rows == 1 ? "" : "s", r->output,
                r->output);
     else if (!err && r->output)
-        printf("no row, so nothing is written to %s: the default is as good as any\n", r->output);
+        say_unwritten(r->output, "the default is as good as any", "CLAB_TUNER");
     free(choices);
     return err;
 }
@@ -351,7 +370,7 @@ static int run(int argc, char **argv)
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
     check(&request);
-    if (request.output && clab_output_announce(request.output))
+    if (request.output && clab_output_check(request.output))
         return EXIT_FAILURE;
     if (is_ours(&request))
         return run_ours(&request);

@@ -40,7 +40,20 @@ writes_no_table_without_a_row() {
     writes "no row, so nothing is written to $scratch/none.csv" --from "$scratch/own" --from "ring/ll=$scratch/ring" \
         -o "$scratch/none.csv" || return 1
     why="it has written $(cat "$scratch/none.csv" 2>/dev/null)"
-    [ ! -e "$scratch/none.csv" ]
+    [ ! -e "$scratch/none.csv" ] || return 1
+    echo earlier >"$scratch/none.csv"
+    writes "$scratch/none.csv is as it was: remove it, or NCCL_TUNER_CONFIG_FILE still chooses by it" \
+        --from "$scratch/own" --from "ring/ll=$scratch/ring" -o "$scratch/none.csv" || return 1
+    why="it says $(cat "$scratch/err"), and none.csv has $(cat "$scratch/none.csv")"
+    ! grep -q 'will be replaced' "$scratch/err" && [ "$(cat "$scratch/none.csv")" = earlier ]
+}
+# Where there is a row, the earlier table is announced before it goes.
+announces_a_table_that_it_replaces() {
+    times own 20 && times ring 10 || return 1
+    echo earlier >"$scratch/old.csv"
+    run 0 --from "$scratch/own" --from "ring/ll=$scratch/ring" -o "$scratch/old.csv" || return 1
+    why="it says $(cat "$scratch/err")"
+    grep -q 'old.csv of .* will be replaced' "$scratch/err" && grep -q '^allreduce,' "$scratch/old.csv"
 }
 prints_a_table_of_at_most_120_columns() {
     run 0 "${machine[@]}" || return 1
@@ -109,7 +122,7 @@ check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulato
     sets_ncclS_model_beside_it takes_all_collectives \
     is_refused_with_its_line
 check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
-    writes_no_table_without_a_row prints_a_table_of_at_most_120_columns
+    writes_no_table_without_a_row announces_a_table_that_it_replaces prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {
     LD_LIBRARY_PATH=$build/fakes refuses 3 'this is no measurement' -n 2 -o "$scratch/refused"
 }
