@@ -195,22 +195,13 @@ static void refuse_to_look_closer(const struct sim_request *r)
     exit(STATUS_USAGE);
 }
 
-// Checks of several options together.
-static int complete(struct sim_request *r)
+// --alpha, --beta and --gamma, and the network that they describe.
+static void complete_flat(struct sim_request *r)
 {
-    struct clab_problem *p = &r->problem;
     r->flat = r->alpha >= 0 || r->beta >= 0 || r->gamma >= 0;
     r->alpha = fmax(r->alpha, 0);
     r->beta = fmax(r->beta, 0);
     r->gamma = fmax(r->gamma, 0);
-    if (r->why || r->trace)
-        refuse_to_look_closer(r);
-    if (r->is_scattered && (r->options.engine == CLAB_ENGINE_CLOSED || r->goal || r->msccl)) {
-        clab_error("sim: --order scattered: %s: drop one of them",
-                   r->options.engine == CLAB_ENGINE_CLOSED ? "the closed form knows one link for all ranks"
-                                                           : "the file says which rank does what");
-        exit(STATUS_USAGE);
-    }
     if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
         clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s': drop them, or --net", r->net_name);
         exit(STATUS_USAGE);
@@ -220,9 +211,11 @@ static int complete(struct sim_request *r)
             "sim: --net flat needs costs: say --alpha 5us --beta 0.1ns/B, or name another network by --net");
         exit(STATUS_USAGE);
     }
-    if (r->goal || r->msccl)
-        return complete_listing(r);
-    p->nranks = p->nranks ? p->nranks : 2;
+}
+
+static int complete_collective(struct sim_request *r)
+{
+    struct clab_problem *p = &r->problem;
     if (!r->collective)
         ask_for_collective();
     const int number = clab_names_find(&clab_collective_names, "sim", r->collective, strlen(r->collective));
@@ -236,8 +229,28 @@ static int complete(struct sim_request *r)
         clab_error("sim: --root %d is not a root of %s with %d ranks", p->root, r->collective, p->nranks);
         exit(STATUS_USAGE);
     }
+    return CLAB_OK;
+}
+
+// Checks of several options together.
+static int complete(struct sim_request *r)
+{
+    struct clab_problem *p = &r->problem;
+    if (r->why || r->trace)
+        refuse_to_look_closer(r);
+    if (r->is_scattered && (r->options.engine == CLAB_ENGINE_CLOSED || r->goal || r->msccl)) {
+        clab_error("sim: --order scattered: %s: drop one of them",
+                   r->options.engine == CLAB_ENGINE_CLOSED ? "the closed form knows one link for all ranks"
+                                                           : "the file says which rank does what");
+        exit(STATUS_USAGE);
+    }
+    complete_flat(r);
+    if (r->goal || r->msccl)
+        return complete_listing(r);
+    p->nranks = p->nranks ? p->nranks : 2;
+    CLAB_TRY(complete_collective(r));
     r->options.element_bytes = clab_type_bytes(r->type);
-    size_t element = r->options.element_bytes * (size_t)clab_problem_blocks(p);
+    const size_t element = r->options.element_bytes * (size_t)clab_problem_blocks(p);
     p->count = p->collective == CLAB_BARRIER ? 0 : r->bytes / element;
     if (p->count == 0 && p->collective != CLAB_BARRIER)
         refuse_bytes(r);
@@ -413,27 +426,41 @@ static int answer(struct sim_request *r)
     return look_closer(r, &answers[0], NULL);
 }
 
-// Whether the first word is the subcommand `name`; then argv[0] becomes "commlab sim NAME".
-static bool is_subcommand(int argc, char **argv, const char *name, char *whole)
+// Where the first word is a subcommand, it runs, with argv[0] "commlab sim NAME".
+static bool run_subcommand(int argc, char **argv, int *status_p)
 {
-    if (argc < 2 || strcmp(argv[1], name))
-        return false;
-    argv[1] = whole;
-    return true;
+    static struct {
+        char whole[24];
+        int (*run)(int argc, char **argv);
+    } all[] = {{"commlab sim sweep", sim_sweep},
+               {"commlab sim train", sim_train},
+               {"commlab sim links", sim_links},
+               {"commlab sim paths", sim_paths}};
+    for (size_t i = 0; argc > 1 && i < sizeof all / sizeof *all; i++)
+        if (!strcmp(argv[1], strrchr(all[i].whole, ' ') + 1)) {
+            argv[1] = all[i].whole;
+            *status_p = all[i].run(argc - 1, argv + 1);
+            return true;
+        }
+    return false;
+}
+
+static int ask(struct sim_request *r)
+{
+    CLAB_TRY(complete(r));
+    CLAB_TRY(set_delays(r));
+    CLAB_TRY(load_net(r));
+    CLAB_TRY(set_order(r));
+    if (!strcmp(r->algorithm, automatic))
+        CLAB_TRY(choose_automatically(r));
+    return answer(r);
 }
 
 static int run(int argc, char **argv)
 {
-    static char sweep[] = "commlab sim sweep", train[] = "commlab sim train", links[] = "commlab sim links",
-                paths[] = "commlab sim paths";
-    if (is_subcommand(argc, argv, "sweep", sweep))
-        return sim_sweep(argc - 1, argv + 1);
-    if (is_subcommand(argc, argv, "train", train))
-        return sim_train(argc - 1, argv + 1);
-    if (is_subcommand(argc, argv, "links", links))
-        return sim_links(argc - 1, argv + 1);
-    if (is_subcommand(argc, argv, "paths", paths))
-        return sim_paths(argc - 1, argv + 1);
+    int status;
+    if (run_subcommand(argc, argv, &status))
+        return status;
     static const struct clab_command_line line = {.options = options,
                                                   .arguments = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain\nlinks\npaths",
                                                   .about = doc,
@@ -449,17 +476,7 @@ static int run(int argc, char **argv)
     request.command = command ? command : "commlab sim";
     int err = clab_options_parse(&line, argc, argv, &request);
     if (!err)
-        err = complete(&request);
-    if (!err)
-        err = set_delays(&request);
-    if (!err)
-        err = load_net(&request);
-    if (!err)
-        err = set_order(&request);
-    if (!err && !strcmp(request.algorithm, automatic))
-        err = choose_automatically(&request);
-    if (!err)
-        err = answer(&request);
+        err = ask(&request);
     free(command);
     free(request.delays);
     free(request.members);
