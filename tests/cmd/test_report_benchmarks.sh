@@ -193,6 +193,15 @@ refuses_impossible_cells() {
     why="the page does not say which files are left out, or names the folder"
     [ "$(grep -A 20 'Files that are left out' "$page/index.html" | grep -c '^<li>[a-z]*\.')" -eq 12 ] && says good.csv
 }
+compares_no_wrong_results() {
+    begin wrong
+    nccl_tests | sed '12s/200.00      0 /200.00      7 /' >"$results/all_reduce_perf.txt"
+    report && says '- 7 elements are wrong in allreduce of 100000000 B by 2 ranks' && says '[all_reduce_perf.txt:12]' || return 1
+    why=$(grep -E '^(all_reduce_perf.txt,12|source)' "$page/combined_benchmark.csv")
+    grep -q '100000000,.*,500,.*,7,.*,failed,' <<<"$why" || return 1
+    why='the table by setting has rows of other lengths than its head'
+    awk -F'|' '/^\| size/ { n = NF } /^\|/ && NF != n { exit 1 }' "$page/summary_by_config.md"
+}
 # Four ranks: busbw is 1.5 times algbw, which no other collective has.
 knows_an_allreduce_by_its_factor() {
     begin factor
@@ -222,6 +231,6 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
     finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_wide_interval finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
-    refuses_impossible_cells knows_an_allreduce_by_its_factor \
+    refuses_impossible_cells knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands
 exit $failed

@@ -267,8 +267,13 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
     return err;
 }
 
+enum report_status report_row_status(const struct report_row *row)
+{
+    return row->wrong > 0 ? REPORT_FAILED : row->status;
+}
+
 bool report_row_counts(const struct report_row *row)
 {
-    return row->status <= REPORT_NOISY && row->is_usual && isfinite(row->usec) && row->bytes > 0 && row->wrong <= 0 &&
+    return report_row_status(row) <= REPORT_NOISY && row->is_usual && isfinite(row->usec) && row->bytes > 0 &&
            strcmp(row->mode, "local"); // there low and high are those of single ranks
 }

@@ -44,7 +44,7 @@ static int add_row(struct clab_table *table, const struct report_rows *rows, con
         count_cell(row->calls),
         count_cell(row->warmup),
         clab_cell_integer(row->is_crowded),
-        clab_cell_text(report_status_name(row->status)),
+        clab_cell_text(report_status_name(report_row_status(row))),
         clab_cell_text(row->reason),
     };
     return clab_table_add_row(table, cells);

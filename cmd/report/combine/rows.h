@@ -62,6 +62,8 @@ const char *report_rows_text(struct report_rows *rows, const char *text);
 
 // The name of a row's status, as files have it: "ok".
 const char *report_status_name(enum report_status status);
+// A row whose elements are wrong has failed, whatever its file says.
+enum report_status report_row_status(const struct report_row *row);
 
 // The letter of a source's machine, from "A" on in the order of files; "?" behind the 26th.
 const char *report_machine_letter(const struct report_rows *rows, int source);

@@ -67,7 +67,8 @@ static void put_row(FILE *out, const struct report_rows *rows, const struct repo
     put_time(out, row->high);
     put_rate(out, row->algbw);
     put_rate(out, row->busbw);
-    put_cell(out, *row->reason ? row->reason : report_status_name(row->status));
+    fprintf(out, row->wrong < 0 ? "- | " : "%lld | ", row->wrong);
+    put_cell(out, *row->reason ? row->reason : report_status_name(report_row_status(row)));
     put_cell(out, rows->sources[row->source].machine);
     put_cell(out, rows->sources[row->source].file);
     fprintf(out, "%d |\n", row->line);
@@ -80,9 +81,9 @@ int report_full_write(const struct report_rows *rows, const char *path)
     fputs("<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n# All results\n\n"
           "A row is one size of one collective. Low and high are the 95 % interval of the time. "
           "File and line say where the row was read.\n\n"
-          "| collective | backend | device | algorithm | ranks | size | placement | time | low | high | algbw | busbw | "
+          "| collective | backend | device | algorithm | ranks | size | placement | time | low | high | algbw | busbw | #wrong | "
           "status | machine | file | line |\n"
-          "|---|---|---|---|--:|--:|---|--:|--:|--:|--:|--:|---|---|---|--:|\n",
+          "|---|---|---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|---|---|---|--:|\n",
           output.file);
     for (int i = 0; i < rows->n && i < MOST_ROWS; i++)
         put_row(output.file, rows, &rows->rows[i]);
@@ -109,8 +110,8 @@ static void put_head(FILE *out, const struct report_rows *rows, const struct rep
     put_name(out, row->op);
     fputs(", mode: ", out);
     put_name(out, row->mode);
-    fputs(".\n\n| size | fastest algorithm | time | low | high | algbw | busbw | of the best busbw | row |\n"
-          "|--:|---|--:|--:|--:|--:|--:|--:|---|\n",
+    fputs(".\n\n| size | fastest algorithm | time | low | high | algbw | busbw | of the best busbw | file | line |\n"
+          "|--:|---|--:|--:|--:|--:|--:|--:|---|--:|\n",
           out);
 }
 
@@ -145,6 +146,21 @@ int report_summary_write(const struct report_picks *picks, const char *path)
 
 // ---- findings ------------------------------------------------------------------------------------------------
 
+// Rows whose results are wrong come before all else: their times mean nothing.
+static void put_wrong_rows(FILE *out, const struct report_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++) {
+        const struct report_row *row = &rows->rows[i];
+        if (row->wrong <= 0)
+            continue;
+        fprintf(out, "- %lld elements are wrong in ", row->wrong);
+        put_plain(out, row->collective);
+        fprintf(out, " of %lld B by %d ranks, so this row is compared with none. [", row->bytes, row->ranks);
+        put_plain(out, rows->sources[row->source].file);
+        fprintf(out, ":%d]\n", row->line);
+    }
+}
+
 int report_analysis_write(const struct report_rows *rows, const struct report_findings *f, const char *path)
 {
     struct clab_output output;
@@ -162,6 +178,7 @@ int report_analysis_write(const struct report_rows *rows, const struct report_fi
         fputs(")\n", output.file);
     }
     fputs("\n", output.file);
+    put_wrong_rows(output.file, rows);
     for (int i = 0; i < f->n; i++) {
         fputs("- ", output.file);
         marked_print(output.file, f->findings[i].text);
