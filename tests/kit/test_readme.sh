@@ -90,8 +90,8 @@ END
 
 names_every_lab_that_is_here() {
     for folder in labs/[0-9][0-9]-*; do
-        why="no row for $folder that says it is here"
-        grep -F "[$(basename "$folder")]($folder/lab.md)" README.md | grep -q '| here |$' || return 1
+        why="no row for $folder"
+        grep -qF "| [$(basename "$folder")]($folder/lab.md) |" README.md || return 1
     done
 }
 
