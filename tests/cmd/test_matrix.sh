@@ -116,6 +116,13 @@ gives_the_same_bytes_by_virtual_time() {
         head -c -300 "$scratch/first" >"$file" && run 0 "${virtual[@]}" --results "$scratch/results" || return 1
     why=$(diff <(rows "$scratch/first") <(rows "$file") && diff "$scratch/first_samples" "${file%.csv}_samples.csv")
 }
+# Calls times ranks would be 1 times 8 again if they were counted in 32 bits.
+measures_anew_what_has_impossible_calls() {
+    local file=$scratch/results/sim_cpu_benchmark.csv
+    sed -i '/,sim,8,/s/,5,1,0,/,5,536870913,0,/' "$file"
+    why=$(cat "$file") && [ "$(grep -c ',536870913,' "$file")" -eq 2 ] &&
+        run 0 "${virtual[@]}" --results "$scratch/results" && why=$(diff <(rows "$scratch/first") <(rows "$file"))
+}
 ends_by_a_signal_and_leaves_its_rows() {
     local status
     starts "$scratch/ended.csv" 1 "${virtual[@]}" --data-sizes 8K 1 2 3 4 5 || return 1
@@ -210,14 +217,39 @@ refuses_another_plan() {
     refuses 2 'holds another plan' --num-processes 4 --data-sizes 10 --output "$scratch/killed.csv" &&
         why='the file changed' && cmp -s "$scratch/kept" "$scratch/killed.csv"
 }
+# Its last line has no end, as a kill leaves it: nobody else's line is cut. The same of a file in the samples' place.
 refuses_a_file_of_another_kind() {
-    printf 'a,b\n1,2\n' >"$scratch/foreign.csv"
-    refuses 2 'is no file of bench --matrix' --output "$scratch/foreign.csv" &&
-        why=$(cat "$scratch/foreign.csv") && [ "$why" = $'a,b\n1,2' ]
+    printf 'a,b\n1,2\n3,4' >"$scratch/foreign.csv"
+    refuses 2 'is no file of bench --matrix' --output "$scratch/foreign.csv" || return 1
+    why=$(cat "$scratch/foreign.csv") && [ "$why" = $'a,b\n1,2\n3,4' ] || return 1
+    printf 'a,b\n1,2\n3,4' >"$scratch/place_samples.csv"
+    refuses 2 'has no samples of bench --matrix' --output "$scratch/place.csv" &&
+        why=$(cat "$scratch/place_samples.csv") && [ "$why" = $'a,b\n1,2\n3,4' ]
+}
+# What is torn stays until a run that measures.
+plans_without_a_change() {
+    local file=$scratch/planned.csv
+    cp "$scratch/killed.csv" "$file"
+    sed 's/killed.csv/planned.csv/' "$scratch/killed_samples.csv" >"${file%.csv}_samples.csv"
+    printf 'allreduce,ring,shm,2,1000' | tee -a "$file" >>"${file%.csv}_samples.csv"
+    cp "$file" "$scratch/torn" && cp "${file%.csv}_samples.csv" "$scratch/torn_samples"
+    run 0 --num-processes 2 --data-sizes 10 100 --num-warmup 1 --num-iters 6 --backend "shm$sockets" --output "$file" \
+        --dry-run || return 1
+    why="a file changed, or earlier rows are not known: $(cat "$scratch/out")"
+    cmp -s "$file" "$scratch/torn" && cmp -s "${file%.csv}_samples.csv" "$scratch/torn_samples" &&
+        grep -q 'an earlier run measured' "$scratch/out"
+}
+# Plans that differ behind a thousand letters are two plans.
+knows_long_plans_apart() {
+    local i sizes=() words
+    for ((i = 0; i < 64; i++)); do sizes+=($((10000000000 + i))); done
+    words=(--backend shm --num-processes 2 --data-sizes "${sizes[@]}" --root "$scratch/bare" --output "$scratch/long.csv")
+    run 3 "${words[@]}" --num-iters 6 && refuses 2 'holds another plan' "${words[@]}" --num-iters 7
 }
 replaces_it_if_told_and_says_so() {
+    echo x >"$scratch/foreign_samples.csv"
     run 3 --fresh --backend shm --num-processes 2 --data-sizes 100 --root "$root" --output "$scratch/foreign.csv" &&
-        why=$(cat "$scratch/err") && [[ $why == *foreign.csv*'will be replaced'* ]] &&
+        why=$(cat "$scratch/err") && [[ $why == *foreign.csv*'will be replaced'*foreign_samples.csv*'will be replaced'* ]] &&
         why=$(rows "$scratch/foreign.csv") && [ "$(wc -l <<<"$why")" -eq 1 ]
 }
 refuses_two_at_once() {
@@ -249,9 +281,11 @@ check_each goes_on_after_a_kill
 check_having python3 recomputes_each_row_from_the_samples
 check_each measures_nothing_twice skips_what_a_control_group_has_no_memory_for skips_what_has_too_few_gpus \
     skips_mpi_without_shared_memory notices_wsl2 takes_lists_in_each_form takes_defaults_that_are_documented tries_again_what_was_skipped refuses_another_plan \
-    refuses_a_file_of_another_kind replaces_it_if_told_and_says_so keeps_a_budget_that_is_over
+    refuses_a_file_of_another_kind plans_without_a_change \
+    knows_long_plans_apart replaces_it_if_told_and_says_so keeps_a_budget_that_is_over
 check_having flock refuses_two_at_once
-check_with inih has_a_file_per_backend gives_the_same_bytes_by_virtual_time ends_by_a_signal_and_leaves_its_rows \
+check_with inih has_a_file_per_backend gives_the_same_bytes_by_virtual_time \
+    measures_anew_what_has_impossible_calls ends_by_a_signal_and_leaves_its_rows \
     measures_other_collectives_and_few_bytes predicts_an_emulated_wire refuses_wrong_values
 if [ -e /dev/nvidia0 ]; then
     skip 'this machine has a GPU' says_which_backend_is_missing

@@ -124,7 +124,7 @@ static void test_cells_that_end_correct_the_others(void **state)
     set_up(&s, 3600);
     matrix_estimate_divide(&s.matrix);
     const double before = s.cells[1].call;
-    matrix_estimate_learn(&s.matrix, &s.cells[0], 3 * matrix_estimate_cell(&s.matrix, &s.cells[0]));
+    matrix_estimate_learn(&s.matrix, &s.cells[0], 3 * matrix_estimate_cell(&s.cells[0]));
     matrix_estimate_divide(&s.matrix);
     assert_true(fabs(s.cells[1].call / before - 2) < 1e-9); // half way
 }

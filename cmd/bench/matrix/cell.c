@@ -223,7 +223,7 @@ static double slack(const struct matrix *matrix)
     double others = 0;
     for (int i = 0; i < matrix->ncells; i++)
         if (matrix->cells[i].status == MATRIX_WAITING && !matrix->cells[i].is_late)
-            others += matrix_estimate_cell(matrix, &matrix->cells[i]);
+            others += matrix_estimate_cell(&matrix->cells[i]);
     return fmax(0, matrix_time_left(matrix) - others);
 }
 
@@ -253,7 +253,7 @@ static int conclude(struct matrix *matrix, struct matrix_cell *cell, enum matrix
 int matrix_cell_measure(struct matrix *matrix, struct matrix_cell *cell)
 {
     const double timed = cell->call * (cell->warmup + cell->iterations) + slack(matrix);
-    const double longest = patience(matrix_estimate_cell(matrix, cell));
+    const double longest = patience(matrix_estimate_cell(cell));
     const struct matrix_job job = {
         .cell = cell,
         .warmup = cell->warmup,

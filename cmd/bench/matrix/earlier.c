@@ -17,6 +17,7 @@
 #include "cmd/kit/kit.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
+#include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/table.h"
@@ -40,7 +41,8 @@ static bool has_backend(const struct matrix *matrix, int file, int backend)
     return matrix->options.output ? matrix->options.backends[backend] : backend == backend_of(matrix, file);
 }
 
-static void describe_plan(const struct matrix *matrix, int file, struct matrix_file *f)
+//   errors: CLAB_EINVAL, logged: two plans that are cut could look alike
+static int describe_plan(const struct matrix *matrix, int file, struct matrix_file *f)
 {
     const struct matrix_options *o = &matrix->options;
     struct clab_text text = clab_text_begin(f->plan, sizeof f->plan);
@@ -68,6 +70,11 @@ static void describe_plan(const struct matrix *matrix, int file, struct matrix_f
         clab_text_add(&text, "; delayed as on %s", o->emulate);
     if (has_backend(matrix, file, MATRIX_OFI) && clab_variable_given(CLAB_VARIABLE_PROVIDER))
         clab_text_add(&text, "; provider %s", clab_variable_given(CLAB_VARIABLE_PROVIDER));
+    if (text.used + 1 < text.room)
+        return CLAB_OK;
+    clab_error("the plan takes more than %zu letters: give fewer sizes or numbers of ranks, or shorter names of files",
+               text.room - 2);
+    return CLAB_EINVAL;
 }
 
 static int name_file(const struct matrix *matrix, int file, struct matrix_file *f)
@@ -115,30 +122,40 @@ static int make_manifest(const struct matrix *matrix, struct matrix_file *f)
 
 // ---- an earlier run --------------------------------------------------------------------------------------------
 
-int matrix_mend(const char *path, bool *is_there_p)
+// A last line without its end was torn by a kill. A file of one line only is left as it is: no kill of ours leaves that.
+static bool cut_torn(struct clab_input *input)
 {
-    char bytes[4096];
-    const int file = open(path, O_RDWR | O_CLOEXEC);
-    *is_there_p = file >= 0;
-    if (file < 0 && errno == ENOENT)
+    const char *end = memrchr(input->text, '\n', input->bytes);
+    if (!end || end + 1 == input->text + input->bytes)
+        return false;
+    input->bytes = (size_t)(end + 1 - input->text);
+    input->text[input->bytes] = '\0';
+    return true;
+}
+
+int matrix_load(const char *path, struct matrix_found *found_p)
+{
+    struct matrix_found found = {.is_there = access(path, F_OK) == 0 || errno != ENOENT};
+    struct clab_input input;
+    *found_p = found;
+    if (!found.is_there)
         return CLAB_OK;
-    off_t end = file < 0 ? -1 : lseek(file, 0, SEEK_END), whole = end;
-    for (bool found = end <= 0; !found && whole > 0;) {
-        const off_t from = whole > (off_t)sizeof bytes ? whole - (off_t)sizeof bytes : 0;
-        ssize_t n = pread(file, bytes, (size_t)(whole - from), from);
-        while (n > 0 && bytes[n - 1] != '\n')
-            n--;
-        found = n > 0;
-        whole = n < 0 ? -1 : from + n;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
+    found.is_torn = cut_torn(&input);
+    const int err = clab_csv_parse(input.text, input.bytes, path, &found.csv);
+    if (err) {
+        clab_input_close(&input);
+        return err;
     }
-    const bool failed = whole < 0 || (whole < end && ftruncate(file, whole) != 0);
-    if (failed)
-        clab_error("%s: %m", path);
-    else if (whole < end)
+    found.csv.input = input;
+    *found_p = found;
+    return CLAB_OK;
+}
+
+void matrix_say_torn(const struct matrix *matrix, const char *path)
+{
+    if (!matrix->options.plan_only)
         fprintf(stderr, "commlab bench: %s: its last line was torn, and is measured anew\n", path);
-    if (file >= 0)
-        close(file);
-    return failed ? CLAB_EIO : CLAB_OK;
 }
 
 struct matrix_cell *matrix_file_cell(struct matrix *matrix, const struct clab_csv *csv, int row)
@@ -154,6 +171,14 @@ struct matrix_cell *matrix_file_cell(struct matrix *matrix, const struct clab_cs
     return NULL;
 }
 
+// A row can not have more calls than were asked for.
+static bool has_possible_calls(const struct matrix *matrix, const struct clab_csv *csv, int row)
+{
+    const double warmup = clab_csv_real(csv, row, "num_warmup"), iterations = clab_csv_real(csv, row, "num_iters");
+    return warmup >= 0 && warmup <= matrix->options.warmup && iterations >= 1 &&
+           iterations <= matrix->options.iterations;
+}
+
 static int keep_row(struct matrix *matrix, const struct clab_csv *csv, int row)
 {
     int n;
@@ -161,7 +186,7 @@ static int keep_row(struct matrix *matrix, const struct clab_csv *csv, int row)
     struct matrix_cell *cell = matrix_file_cell(matrix, csv, row);
     const char *status = clab_csv_cell(csv, row, "status");
     const bool ok = !strcmp(status, "ok"), noisy = !strcmp(status, "noisy");
-    if (!cell || cell->values || (!ok && !noisy))
+    if (!cell || cell->values || (!ok && !noisy) || !has_possible_calls(matrix, csv, row))
         return CLAB_OK;
     cell->values = calloc((size_t)n, sizeof *cell->values);
     for (int c = 0; cell->values && c < n; c++)
@@ -198,19 +223,19 @@ static int check_plan(const struct matrix *matrix, const struct matrix_file *f, 
 static int read_earlier(struct matrix *matrix, int file)
 {
     struct matrix_file *f = &matrix->files[file];
-    struct clab_csv csv;
-    bool is_there;
-    CLAB_TRY(matrix_mend(f->path, &is_there));
-    if (!is_there)
+    struct matrix_found found;
+    CLAB_TRY(matrix_load(f->path, &found));
+    if (!found.is_there)
         return CLAB_OK;
-    CLAB_TRY(clab_csv_load(f->path, &csv));
-    int err = check_plan(matrix, f, &csv);
-    const char *seed = clab_manifest_get(&csv.manifest, "seed");
+    int err = check_plan(matrix, f, &found.csv);
+    const char *seed = clab_manifest_get(&found.csv.manifest, "seed");
+    if (!err && found.is_torn)
+        matrix_say_torn(matrix, f->path);
     if (!err && seed)
         f->seed = strtoull(seed, NULL, 10);
-    for (int row = 0; row < csv.nrows && !err; row++)
-        err = keep_row(matrix, &csv, row);
-    clab_csv_free(&csv);
+    for (int row = 0; row < found.csv.nrows && !err; row++)
+        err = keep_row(matrix, &found.csv, row);
+    clab_csv_free(&found.csv);
     return err;
 }
 
@@ -240,7 +265,7 @@ int matrix_files_open(struct matrix *matrix)
         struct matrix_file *f = &matrix->files[i];
         f->seed = matrix->options.seed;
         CLAB_TRY(name_file(matrix, i, f));
-        describe_plan(matrix, i, f);
+        CLAB_TRY(describe_plan(matrix, i, f));
     }
     if (!matrix->options.plan_only)
         CLAB_TRY(lock_folder(matrix));

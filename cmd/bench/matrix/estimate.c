@@ -201,9 +201,8 @@ static double cost(const struct matrix_cell *cell, int warmup, int iterations)
     return cell->overhead + cell->call * (warmup + iterations + CHECKS);
 }
 
-double matrix_estimate_cell(const struct matrix *matrix, const struct matrix_cell *cell)
+double matrix_estimate_cell(const struct matrix_cell *cell)
 {
-    (void)matrix;
     return cost(cell, cell->warmup, cell->iterations);
 }
 
@@ -296,7 +295,7 @@ double matrix_estimate_divide(struct matrix *matrix)
     for (int i = 0; i < matrix->ncells; i++)
         if (is_due(&matrix->cells[i])) {
             set_calls(matrix, &matrix->cells[i], low);
-            seconds += matrix_estimate_cell(matrix, &matrix->cells[i]);
+            seconds += matrix_estimate_cell(&matrix->cells[i]);
         }
     return seconds;
 }

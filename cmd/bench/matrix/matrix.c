@@ -34,7 +34,7 @@ static int run_cells(struct matrix *matrix)
         if (!cell->values)
             CLAB_TRY(matrix_file_fill(matrix, cell, NULL));
         CLAB_TRY(matrix_file_write(matrix, cell->file));
-        matrix_screen_cell(matrix, cell);
+        matrix_screen_cell(cell);
         matrix_estimate_divide(matrix);
     }
     return CLAB_OK;

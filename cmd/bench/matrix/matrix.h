@@ -18,11 +18,11 @@
 #include <stdint.h>
 
 #include "cmd/bench/row.h"
+#include "core/base/csv.h"
 #include "core/base/machine.h"
 #include "core/base/manifest.h"
 
 struct clab_column;
-struct clab_csv;
 struct clab_net;
 
 enum { MATRIX_LIST = 64, MATRIX_REASON = 320 };
@@ -93,7 +93,7 @@ struct matrix_trial {
 
 struct matrix_file {
     char path[PATH_MAX], samples[PATH_MAX];
-    char plan[1024]; // as its line says it
+    char plan[2048]; // as its line says it
     uint64_t seed;
     struct clab_manifest manifest;
 };
@@ -142,7 +142,7 @@ int matrix_estimate_begin(struct matrix *matrix);
 // Give each waiting cell its calls, so that all end within what is left of the budget; cells for which there is no time
 // become late. Returns the seconds that the others take.
 double matrix_estimate_divide(struct matrix *matrix);
-double matrix_estimate_cell(const struct matrix *matrix, const struct matrix_cell *cell); // s, with its calls
+double matrix_estimate_cell(const struct matrix_cell *cell); // s, with its calls
 double matrix_estimate_least(const struct matrix *matrix, const struct matrix_cell *cell); // s, with the fewest
 // A cell took so long.
 void matrix_estimate_learn(struct matrix *matrix, const struct matrix_cell *cell, double seconds);
@@ -172,9 +172,14 @@ void matrix_file_drop(struct matrix_cell *cell);
 int matrix_samples_open(struct matrix *matrix, int file);
 // Add the samples that a cell's bench wrote to `path`. *calls_p: the timed calls.  errors: likewise
 int matrix_samples_add(const struct matrix_file *file, const char *path, int *calls_p);
-// A file that was torn in its last line then ends with the line before; false: it is not there.  errors: CLAB_EIO
-// (logged)
-int matrix_mend(const char *path, bool *is_there_p);
+// What is there of a file. is_torn: its last line, which csv then lacks
+struct matrix_found {
+    bool is_there, is_torn;
+    struct clab_csv csv; // if it is there; freed by clab_csv_free
+};
+// Read a file of an earlier run, which stays as it is.  errors: those of clab_csv_load, logged
+int matrix_load(const char *path, struct matrix_found *found_p);
+void matrix_say_torn(const struct matrix *matrix, const char *path);
 
 // ---- running ---------------------------------------------------------------------------------------------------
 
@@ -200,7 +205,7 @@ int matrix_cell_measure(struct matrix *matrix, struct matrix_cell *cell);
 // ---- the screen ------------------------------------------------------------------------------------------------
 
 void matrix_screen_plan(const struct matrix *matrix, double seconds);
-void matrix_screen_cell(const struct matrix *matrix, const struct matrix_cell *cell);
+void matrix_screen_cell(const struct matrix_cell *cell);
 void matrix_screen_progress(const struct matrix *matrix, const struct matrix_cell *cell);
 void matrix_screen_end(const struct matrix *matrix);
 

@@ -47,7 +47,7 @@ static int check_cells(struct matrix *matrix, int file, const struct clab_csv *c
     }
     for (int i = 0; counts && i < matrix->ncells; i++) {
         struct matrix_cell *cell = &matrix->cells[i];
-        if (cell->file != file || !cell->kept || counts[i] == cell->iterations * cell->row.problem.nranks)
+        if (cell->file != file || !cell->kept || counts[i] == (long long)cell->iterations * cell->row.problem.nranks)
             continue;
         matrix_file_drop(cell);
         cell->kept = false;
@@ -73,22 +73,35 @@ static int write_kept(struct matrix *matrix, int file, const struct clab_csv *cs
     return clab_output_close(&output);
 }
 
+static int check_ours(const char *path, const struct clab_csv *csv)
+{
+    if (clab_manifest_get(&csv->manifest, "plan"))
+        return CLAB_OK;
+    clab_error("%s has no samples of bench --matrix: it has no line `# plan:`; --fresh replaces it, --output FILE.csv "
+               "writes elsewhere", path);
+    return CLAB_EINVAL;
+}
+
 int matrix_samples_open(struct matrix *matrix, int file)
 {
     const char *path = matrix->files[file].samples;
-    struct clab_csv csv;
-    bool is_there = false;
-    if (matrix->options.fresh && !matrix->options.plan_only)
+    struct matrix_found found = {0};
+    if (matrix->options.fresh && !matrix->options.plan_only) {
+        CLAB_TRY(clab_output_announce(path));
         unlink(path);
+    }
     if (!matrix->options.fresh)
-        CLAB_TRY(matrix_mend(path, &is_there));
-    if (!is_there)
+        CLAB_TRY(matrix_load(path, &found));
+    if (!found.is_there)
         return check_cells(matrix, file, NULL);
-    CLAB_TRY(clab_csv_load(path, &csv));
-    int err = check_cells(matrix, file, &csv);
+    int err = check_ours(path, &found.csv);
+    if (!err && found.is_torn)
+        matrix_say_torn(matrix, path);
+    if (!err)
+        err = check_cells(matrix, file, &found.csv);
     if (!err && !matrix->options.plan_only)
-        err = write_kept(matrix, file, &csv);
-    clab_csv_free(&csv);
+        err = write_kept(matrix, file, &found.csv);
+    clab_csv_free(&found.csv);
     return err;
 }
 

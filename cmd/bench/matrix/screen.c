@@ -191,12 +191,11 @@ static struct clab_cell number(const char *text, char out[TEXT])
     return clab_cell_text(out);
 }
 
-void matrix_screen_cell(const struct matrix *matrix, const struct matrix_cell *cell)
+void matrix_screen_cell(const struct matrix_cell *cell)
 {
     struct clab_table table;
     char text[COLUMNS][TEXT], width[TEXT] = "";
     const double usec = atof(value(cell, "usec"));
-    (void)matrix;
     if (usec > 0)
         snprintf(width, sizeof width, "%g", 50 * (atof(value(cell, "usec_high")) - atof(value(cell, "usec_low"))) / usec);
     snprintf(text[1], TEXT, "%d%s", cell->row.problem.nranks, cell->oversubscribed ? "*" : " ");
@@ -231,7 +230,7 @@ void matrix_screen_progress(const struct matrix *matrix, const struct matrix_cel
     int done = 1;
     for (int i = 0; i < matrix->ncells; i++) {
         const bool due = matrix->cells[i].status == MATRIX_WAITING && !matrix->cells[i].is_late;
-        seconds += due ? matrix_estimate_cell(matrix, &matrix->cells[i]) : 0;
+        seconds += due ? matrix_estimate_cell(&matrix->cells[i]) : 0;
         done += matrix->cells[i].status != MATRIX_WAITING;
     }
     matrix_cell_text(cell, text, sizeof text);
@@ -259,7 +258,7 @@ void matrix_screen_end(const struct matrix *matrix)
     printf("\n");
     for (int i = 0; i < matrix->ncells; i++)
         if (matrix->cells[i].is_late) {
-            printf("for cells that did not fit the budget, run the same command again: it goes on\n");
+            printf("Some cells did not fit the budget. Run the same command again to measure them.\n");
             break;
         }
     if (measured)
