@@ -26,7 +26,7 @@ judges_claims_by_numbers() {
             [[ $(verdict 7) == "here $expected; by the model"* ]] && grep -q '(2 ranks, shm, wire 1gbe)' <<<"$why" &&
             [[ $(verdict 8) == 'here not measured; by the model '* ]] &&
             grep -q 'not measured, because no switch' <<<"$why" &&
-            grep -q '<h2>What was claimed</h2>' "$scratch/page/index.html" || return 1
+            grep -q '<h2>Published claims</h2>' "$scratch/page/index.html" || return 1
     done
 }
 # 64 A100 on 100 Gb/s: each claim of time that the simulator prices has a number, and the hardware it is of.

@@ -37,7 +37,7 @@ worker-1:1887:1887 [0] NCCL INFO Bootstrap : Using eth0
 #
 #                                                              out-of-place                       in-place
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+2025-01-01 10:00:00 INFO the job has begun
            8             2     float     sum      -1    15.50    0.00    0.00      0    14.79    0.00    0.00    N/A
    100000000      25000000     float     sum      -1   500.00  200.00  200.00      0   510.00  196.08  196.08      0
 # Out of bounds values : 0 OK
@@ -60,8 +60,8 @@ merges_files_of_machines_and_tools() {
     report || return 1
     why=$(cat "$page/combined_benchmark.csv")
     [ "$(grep -cE '^(gloo|other|all_red)' <<<"$why")" -eq 8 ] &&
-        grep -q '^other.csv,3,"there, 64 cores",,allreduce,ring,shm,2,100000000,' <<<"$why" &&
-        grep -q '^all_reduce_perf.txt,12,"worker-1, NVIDIA H100 80GB HBM3",gpu,allreduce,native,nccl,2,100000000,25000000,float,sum,-1,0,throughput,500,,,200,200,0,' <<<"$why" &&
+        grep -q '^other.csv,3,"there, 64 cores",cpu,allreduce,ring,shm,2,100000000,' <<<"$why" &&
+        grep -q '^all_reduce_perf.txt,12,"worker-1, NVIDIA H100 80GB HBM3",cuda,allreduce,native,nccl,2,100000000,25000000,float,sum,-1,0,throughput,500,,,200,200,0,' <<<"$why" &&
         grep -q '^gloo_cpu_benchmark.csv,5,"here, 2 cores",cpu,.*,1,skipped,memory: 6 ranks need 2.4 GB$' <<<"$why"
 }
 says_which_file_was_replaced() {
@@ -72,13 +72,13 @@ says_which_file_was_replaced() {
 tells_why_a_setting_was_skipped() { says 'gloo, 6 ranks: skipped: memory: 6 ranks need 2.4 GB (gloo_cpu_benchmark.csv:5).'; }
 # 9000 / 3000; 8900 / 3100 and 9100 / 2900.
 compares_backends_at_100_MB() {
-    says 'Allreduce of 100 MB between 2 ranks: nccl (gpu, machine A) takes 500 us' &&
+    says 'Allreduce of 100 MB between 2 ranks: nccl (cuda, machine A) takes 500 us' &&
         says 'gloo (cpu, machine B) 9 ms (8.9 ms to 9.1 ms); not both have an interval, so the data do not say'
 }
 concludes_nothing_from_single_values() { ! grep 'nccl' "$page/analysis.txt" | grep -q 'times'; }
 has_tables_for_people() {
     why=$(cat "$page/full_results.md" "$page/summary_by_config.md")
-    grep -qF '| allreduce | shm | - | ring | 2 | 100 MB | out of place | 3 ms | 2.9 ms | 3.1 ms | 33.33 GB/s |' "$page/full_results.md" &&
+    grep -qF '| allreduce | shm | cpu | ring | 2 | 100 MB | out of place | 3 ms | 2.9 ms | 3.1 ms | 33.33 GB/s |' "$page/full_results.md" &&
         grep -qF '## allreduce, gloo on cpu, 4 ranks (more ranks than cores)' "$page/summary_by_config.md"
 }
 
@@ -104,6 +104,16 @@ compares_like_with_like() {
     report && says 'Allreduce of 1 MB, in place, between 2 ranks: shm takes 60 us (55 us to 65 us), gloo 600 us' &&
         says 'Allreduce of 1 MB between 2 ranks: shm takes 100 us (90 us to 110 us), ofi 300 us'
 }
+# Rows of one backend with and without delays are two series, of a bench and of a matrix.
+tells_emulated_wires_apart() {
+    begin wires
+    row shm 2 1000000 100 90 110 | file b.csv 'here, 2 cores'
+    row shm 2 1000000 9000 8900 9100 | file wire.csv 'here, 2 cores' 'job: 2 ranks on 2 cores, delayed as on 1gbe; x'
+    row shm 2 1000000 90000 89000 91000 | file matrix.csv 'here, 2 cores' 'plan: allreduce; delayed as on 100mbit'
+    report && says 'shm (not delayed) takes 100 us (90 us to 110 us), shm (delayed as on 1gbe) 9 ms' &&
+        says 'shm (delayed as on 100mbit) 90 ms' && why=$(cat "$page"/benchmark-time.csv "$page"/*.csv | grep 'shm as') &&
+        grep -q '^shm as 1gbe,' <<<"$why"
+}
 # An interval of no width is a single sample.
 takes_one_sample_for_no_interval() {
     begin single
@@ -117,8 +127,14 @@ limits='plain TCP: 10 us half a round trip of 8 B, 2 GB/s each way while 1 MiB g
 sweep() { # TIMES...: of 1, 4, 16, 64 MiB in us, each known to 1 %
     local bytes=1048576 t
     for t; do
-        row ofi 2 $bytes "$t" "$(awk "BEGIN { print $t * 0.99 }")" "$(awk "BEGIN { print $t * 1.01 }")"
+        row ofi "${ranks-2}" $bytes "$t" "$(awk "BEGIN { print $t * 0.99 }")" "$(awk "BEGIN { print $t * 1.01 }")"
         bytes=$((4 * bytes))
+    done
+}
+sized() { # BYTES TIME...: the same of any sizes
+    while [ $# -ge 2 ]; do
+        row ofi 2 "$1" "$2" 0 0 | awk -F, -v OFS=, '{ $13 = 0.99 * $12; $14 = 1.01 * $12; print }'
+        shift 2
     done
 }
 # 64 MiB in 67 ms is 1 GB/s: half of 2 GB/s.
@@ -127,6 +143,25 @@ finds_a_sweep_below_its_limit() {
     sweep 1048 4194 16777 67108 | file b.csv 'here, 4 cores' "$limits" && report || return 1
     says 'Allreduce of 64 MiB between 2 ranks over ofi: 1 GB/s is 50 % of the limit, 2 GB/s (plain TCP).' &&
         says 'next:  ./commlab bench allreduce -n 2 --backend ofi -b 67108864 --algo all --lanes 4 -e 67108864'
+}
+# Eight ranks on four cores, and on some number that the file does not say.
+finds_a_crowded_sweep() {
+    begin crowded
+    ranks=8 sweep 2000 8000 33000 134217 | file b.csv 'here, 4 cores' "$limits" && report || return 1
+    says 'cause: 8 ranks share 4 cores, so they wait' &&
+        says 'next:  ./commlab bench allreduce -n 4 --backend ofi -b 67108864 -e 67108864' || return 1
+    begin unsaid
+    { printf '# machine: here\n# %s\n%s,oversubscribed\n' "$limits" $columns; sweep 1048 4194 16777 67108 | sed 's/$/,1/'; } \
+        >"$results/b.csv" && report && says 'cause: 2 ranks share fewer cores, so they wait'
+}
+# From 512 MiB to 1 GiB the time doubles: bytes are what takes it. If it stays the same, larger sizes tell more.
+knows_latency_by_how_time_grows() {
+    begin grown
+    sized 536870912 536870 1073741824 1073741 | file b.csv 'here, 4 cores' "$limits" && report &&
+        says 'More lanes or another algorithm may fill it.' || return 1
+    begin flat
+    sized 536870912 1073700 1073741824 1073741 | file b.csv 'here, 4 cores' "$limits" && report &&
+        says 'still take mostly latency' && says '-b 1073741824 -e 2147483648'
 }
 finds_a_wide_interval() {
     begin noisy
@@ -149,16 +184,19 @@ finds_nothing_wrong_with_a_good_sweep() {
     sweep 552 2208 8830 35320 | file b.csv 'here, 4 cores' "$limits" && report &&
         says 'Nothing: no sweep is below 80 % of its limit'
 }
-# What it says to type next is a command that the kit takes.
+# What it says to type next is a command that the kit takes: here with sizes 10,000 times smaller, over shared memory.
 says_commands_that_exist() {
     local line n=0
     while read -r line; do
         why="$line"
-        run 0 ${line/.\/commlab/$commlab} --help || return 1
+        [[ $line == ./commlab\ * ]] || return 1
+        line=$(sed -E 's/(-[be] [0-9]+)[0-9]{4}\b/\1/g; s/--backend ofi/--backend shm/; s/--seconds [0-9]s//' <<<"$line")
+        [[ $line == *' bench '* ]] && line+=' --seconds 1ms' || line+=' --help'
+        run 0 ${line/.\/commlab/$commlab} || return 1
         n=$((n + 1))
-    done < <(sed -n 's/^  next:  //p' "$scratch"/{slow,noisy,dropped}-page/analysis.txt)
+    done < <(sed -n 's/^  next:  //p' "$scratch"/{slow,noisy,dropped,crowded,grown,flat}-page/analysis.txt)
     why="$n commands"
-    [ $n -ge 3 ]
+    [ $n -ge 6 ]
 }
 
 # ---- files of others -----------------------------------------------------------------------------------------
@@ -230,7 +268,8 @@ puts_no_words_of_others_into_commands() {
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
     finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
-    finds_a_wide_interval finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
+    finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
+    finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands
 exit $failed

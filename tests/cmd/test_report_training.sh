@@ -49,13 +49,14 @@ knows_nodes_by_the_network() {
         [ "$(of "$results/training-sim-1gbe-2.csv" number_of_nodes value)" = 2 ] &&
         agree "$results/training-sim-1gbe-2.csv" 1 node_to_node_latency inter_node_bandwidth
 }
-# The same values again, and the older file is still there.
+# The same values again, and the older files are still there.
 keeps_what_an_earlier_run_wrote() {
     local file=$results/training-sim-1gbe-2.csv
-    cp "$file" "$scratch/first.csv" && train --backend sim --net 1gbe -n 2 || return 1
+    cp "$file" "$scratch/first.csv" && cp "${file%.csv}.txt" "$scratch/first.txt" && train --backend sim --net 1gbe -n 2 || return 1
     why="$(ls "$results"), $(diff "$file" "$scratch/first.csv")"
     grep -q 'kept: .*training-sim-1gbe-2.csv.1, which an earlier run wrote' "$scratch/out" &&
-        cmp -s "$file.1" "$scratch/first.csv" && cmp -s <(grep -v '^#' "$file") <(grep -v '^#' "$scratch/first.csv")
+        cmp -s "$file.1" "$scratch/first.csv" && cmp -s "${file%.csv}.txt.1" "$scratch/first.txt" &&
+        { lacks jansson || [ -s "${file%.csv}.trace.json.1" ]; } && cmp -s <(grep -v '^#' "$file") <(grep -v '^#' "$scratch/first.csv")
 }
 is_on_the_page() {
     why="not on the page"

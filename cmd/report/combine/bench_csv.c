@@ -107,6 +107,14 @@ static const char *collective_of(struct cells *c)
     return "";
 }
 
+// A bench of one backend does not say it; "gpu" is an older name.
+static const char *device_of(struct cells *c)
+{
+    const char *text = text_of(c, "device");
+    const char *usual = strcmp(clab_csv_cell(c->data, c->row, "backend"), "nccl") ? "cpu" : "cuda";
+    return !*text ? usual : !strcmp(text, "gpu") ? "cuda" : text;
+}
+
 static void check_times(struct cells *c, const struct report_row *row)
 {
     if (!c->err && row->status <= REPORT_NOISY && (row->low > row->usec || row->usec > row->high))
@@ -123,7 +131,7 @@ static struct report_row read_row(struct cells *c, int source)
         .collective = collective_of(c),
         .algorithm = text_of(c, "algorithm"),
         .backend = text_of(c, "backend"),
-        .device = text_of(c, "device"),
+        .device = device_of(c),
         .type = text_of(c, "type"),
         .op = text_of(c, "op"),
         .mode = text_of(c, "mode"),
@@ -199,7 +207,8 @@ static void take_source(const struct clab_csv *data, const char *file, struct re
     static const char delayed[] = "delayed as on ";
     const struct clab_manifest *m = &data->manifest;
     const char *machine = clab_manifest_get(m, "machine"), *job = clab_manifest_get(m, "job");
-    const char *warning = clab_manifest_get(m, "warning"), *wire = job ? strstr(job, delayed) : NULL;
+    const char *warning = clab_manifest_get(m, "warning"), *plan = clab_manifest_get(m, "plan");
+    const char *wire = job ? strstr(job, delayed) : plan ? strstr(plan, delayed) : NULL; // a matrix has a plan
     struct report_source s = {.file = file};
     s.is_virtual = job && strstr(job, "times are the network's");
     const char *network = s.is_virtual ? clab_manifest_get(m, "network") : NULL;

@@ -130,7 +130,7 @@ static int take_fields(struct reader *r, char *const fields[])
                              .collective = "",
                              .algorithm = "native",
                              .backend = "nccl",
-                             .device = "gpu",
+                             .device = "cuda",
                              .mode = "throughput",
                              .reason = "",
                              .type = report_rows_text(r->rows, fields[2]),
@@ -156,13 +156,13 @@ static int take_fields(struct reader *r, char *const fields[])
     return take_placement(r, row, fields, at + 4);
 }
 
-// A line of numbers is a row; all other lines are somebody's log.
+// A line of numbers is a row; all other lines are somebody's log, also those that begin with a date.
 static int take_row(struct reader *r, char *line)
 {
     char *fields[FIELDS + 1], *save;
     int n = 0;
     const char *first = line + strspn(line, " \t");
-    if (*first < '0' || *first > '9' || first[strcspn(first, " \t:")] == ':' || !r->has_head)
+    if (*first < '0' || *first > '9' || !strchr(" \t", first[strspn(first, "0123456789")]) || !r->has_head)
         return CLAB_OK;
     for (char *word = strtok_r(line, " \t", &save); word && n <= FIELDS; word = strtok_r(NULL, " \t", &save))
         fields[n++] = word;

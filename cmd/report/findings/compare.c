@@ -27,20 +27,26 @@ static bool has_interval(const struct report_row *row)
     return isfinite(row->low) && isfinite(row->high);
 }
 
-// "shm", or with device and machine where the other one's differ: "nccl (gpu, machine B)".
+// "shm", or with device, machine and emulated wire where the other one's differ: "nccl (cuda, machine B)".
 static void put_place(struct marked *m, const struct report_row *row, const struct report_row *other)
 {
     const char *letter = report_machine_letter(m->rows, row->source);
     const bool has_device = strcmp(row->device, other->device) && *row->device;
     const bool has_machine = strcmp(letter, report_machine_letter(m->rows, other->source)) != 0;
+    const char *wire = m->rows->sources[row->source].wire;
+    const bool has_wire = strcmp(wire, m->rows->sources[other->source].wire) != 0;
     marked_name(m, row->backend);
-    if (has_device || has_machine)
+    if (has_device || has_machine || has_wire)
         fputs(" (", m->out);
     if (has_device)
         marked_name(m, row->device);
     if (has_machine)
         fprintf(m->out, "%smachine %s", has_device ? ", " : "", letter);
-    if (has_device || has_machine)
+    if (has_wire)
+        fprintf(m->out, "%s%s", has_device || has_machine ? ", " : "", *wire ? "delayed as on " : "not delayed");
+    if (has_wire && *wire)
+        marked_name(m, wire);
+    if (has_device || has_machine || has_wire)
         fputs(")", m->out);
 }
 

@@ -20,12 +20,12 @@
 #include "core/base/vector.h"
 #include "sim/sim.h"
 
-enum { MOST_TROUBLES = 60, LARGE = 1 << 20 };
+enum { MOST_TROUBLES = 60, LARGE = 1 << 20, MOST_BYTES = 256 << 20 };
 static const double enough = 0.8;      // of the limit
 static const double wide = 0.10;       // half of an interval, as part of the median
 static const double drop = 0.8;        // of the bandwidth at both neighbours
 static const double moved = 1.5;       // times as far: the cores are elsewhere
-static const double few_times = 4;     // the largest call over the smallest: latency still counts
+static const double mostly = 0.5;      // of a call's time
 
 static const struct marked_from nowhere;
 
@@ -84,6 +84,15 @@ static void put_bench(struct telling *t, const struct report_row *row, int ranks
     fprintf(t->next.out, " -b %lld %s", row->bytes, more);
 }
 
+static void put_crowd(struct telling *t, const struct report_row *row)
+{
+    const int cores = t->picks->rows->sources[row->source].cores;
+    if (cores)
+        fprintf(t->cause.out, "%d ranks share %d core%s", row->ranks, cores, cores > 1 ? "s" : "");
+    else
+        fprintf(t->cause.out, "%d ranks share fewer cores", row->ranks);
+}
+
 // ---- below the limit -----------------------------------------------------------------------------------------
 
 struct limit {
@@ -122,18 +131,26 @@ static struct limit limit_of(const struct report_source *source, const struct re
     return (struct limit){0};
 }
 
+// By the line through both: time = latency + bytes / rate.
+static bool is_mostly_latency(const struct report_row *least, const struct report_row *most)
+{
+    const double grown = 1 - (double)least->bytes / (double)most->bytes, longer = 1 - least->usec / most->usec;
+    return grown > 0 && 1 - longer / grown > mostly;
+}
+
 static void put_limit_cause(struct telling *t, int first, int end, const struct limit *limit)
 {
     const struct report_row *last = t->picks->picks[end - 1].row;
     const struct report_source *source = &t->picks->rows->sources[last->source];
-    const double growth = last->usec / t->picks->picks[first].row->usec;
     if (last->is_crowded) {
-        fprintf(t->cause.out, "%d ranks share %d cores, so they wait for each other's turns.", last->ranks,
-                source->cores);
+        put_crowd(t, last);
+        fputs(", so they wait for each other's turns.", t->cause.out);
+        put_bench(t, last, source->cores > 1 ? source->cores : 2, "");
         fprintf(t->next.out, "-e %lld", last->bytes);
-    } else if (last->bytes < LARGE || (end - first > 1 && growth < few_times)) {
+    } else if (last->bytes < LARGE || is_mostly_latency(t->picks->picks[first].row, last)) {
         fputs("Calls of this size still take mostly latency, so the sweep ends too early.", t->cause.out);
-        put_bench(t, last, last->ranks, "-e 256M");
+        put_bench(t, last, last->ranks, "");
+        fprintf(t->next.out, "-e %lld", last->bytes < MOST_BYTES / 2 ? MOST_BYTES : 2 * last->bytes);
     } else if (limit->is_of_bus) {
         fputs("The cores that send and receive also copy and add the bytes, and one lane leaves the wire idle "
               "meanwhile. More lanes or another algorithm may fill it.",
@@ -191,7 +208,8 @@ static void put_variance_cause(struct telling *t, int first, int end, const stru
 {
     const struct report_source *source = &t->picks->rows->sources[row->source];
     if (row->is_crowded) {
-        fprintf(t->cause.out, "%d ranks share %d cores, and the scheduler decides who waits.", row->ranks, source->cores);
+        put_crowd(t, row);
+        fputs(", and the scheduler decides who waits.", t->cause.out);
         put_bench(t, row, source->cores > 1 ? source->cores : 2, "");
         fprintf(t->next.out, "-e %lld", row->bytes);
     } else if (source->is_busy) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The three figures of all benchmarks together: time against size, bandwidth against size, and the backends at one size.
 //
-// - A series is a backend, a device, a machine and a number of ranks; at each size its fastest row.
+// - A series is a backend, a device, a machine, an emulated wire and a number of ranks; at each size its fastest row.
 // - The first two are of allreduce, or of the first collective that there is. Ten series can be told apart; how many
 //   are left out the figure says.
 // - Data go to benchmark-*.csv beside the page; titles are computed here, where intervals are known.
@@ -21,11 +21,11 @@ enum { MOST_SERIES = 10, NAME = 80 };
 
 // ---- names ---------------------------------------------------------------------------------------------------
 
-// What tells series apart: the device and the machine only where several are there.
+// What tells series apart: the device, the machine and the emulated wire only where several are there.
 struct naming {
     const struct report_rows *rows;
     int source; // of the first
-    bool has_devices, has_machines, has_ranks;
+    bool has_devices, has_machines, has_wires, has_ranks;
 };
 
 static struct naming naming_of(const struct report_rows *rows, const struct report_row *const list[], int n)
@@ -35,6 +35,7 @@ static struct naming naming_of(const struct report_rows *rows, const struct repo
         names.has_devices |= strcmp(list[i]->device, list[0]->device) != 0;
         names.has_machines |=
             strcmp(rows->sources[list[i]->source].machine, rows->sources[list[0]->source].machine) != 0;
+        names.has_wires |= strcmp(rows->sources[list[i]->source].wire, rows->sources[list[0]->source].wire) != 0;
         names.has_ranks |= list[i]->ranks != list[0]->ranks;
     }
     return names;
@@ -48,6 +49,9 @@ static void name_series(const struct naming *names, const struct report_row *row
         clab_text_add(&text, " %.8s", row->device);
     if (names->has_ranks)
         clab_text_add(&text, " %d ranks", row->ranks);
+    const char *wire = names->rows->sources[row->source].wire;
+    if (names->has_wires && *wire)
+        clab_text_add(&text, " as %.20s", wire);
     if (names->has_machines)
         clab_text_add(&text, " on %s", report_machine_letter(names->rows, row->source));
 }

@@ -13,8 +13,8 @@
 
 // ---- picks.c -------------------------------------------------------------------------------------------------
 
-// The fastest row of a collective, type, operation, mode, backend, device, machine, number of ranks and size; and of the
-// same file the fastest row by another algorithm, NULL without one.
+// The fastest row of a collective, type, operation, mode, backend, device, machine, emulated wire, number of ranks and
+// size; and of the same file the fastest row by another algorithm, NULL without one.
 struct report_pick {
     const struct report_row *row, *rival;
 };
@@ -32,7 +32,7 @@ void report_picks_free(struct report_picks *picks);
 
 // Whether two rows are of the same collective, type, operation, mode and placement.
 bool report_is_same_work(const struct report_row *a, const struct report_row *b);
-// Whether they are of the same backend, device and machine.
+// Whether they are of the same backend, device, machine and emulated wire.
 bool report_is_same_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b);
 // The picks from `first` on that are of one series: the same work, place and number of ranks. Returns its end.
 int report_series_end(const struct report_picks *picks, int first);

@@ -24,7 +24,8 @@ static int order_place(const struct report_rows *rows, const struct report_row *
 {
     int order = strcmp(a->backend, b->backend);
     order = order ? order : strcmp(a->device, b->device);
-    return order ? order : strcmp(rows->sources[a->source].machine, rows->sources[b->source].machine);
+    order = order ? order : strcmp(rows->sources[a->source].machine, rows->sources[b->source].machine);
+    return order ? order : strcmp(rows->sources[a->source].wire, rows->sources[b->source].wire);
 }
 
 static int order_rows(const void *a, const void *b, void *of)

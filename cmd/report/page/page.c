@@ -62,7 +62,7 @@ static void put_contents(FILE *out, const struct report_page *page)
     if (page->results->rows.n)
         fputs("<li><a href=\"#benchmarks\">All benchmarks together</a></li>\n", out);
     if (page->claims)
-        fputs("<li><a href=\"#claims\">What was claimed</a></li>\n", out);
+        fputs("<li><a href=\"#claims\">Published claims</a></li>\n", out);
     fputs("</ul>\n", out);
     put_entries(out, page->results, "Training runs", REPORT_TRAINING, REPORT_TRAINING);
     put_entries(out, page->results, "Labs", REPORT_LAB, REPORT_LAB);
@@ -120,7 +120,7 @@ void report_page_write(FILE *out, const struct report_page *page)
 {
     fputs(head, out);
     fputs(page_style, out);
-    fputs("</head>\n<body>\n<main>\n<h1>What this machine measured, and what was predicted</h1>\n", out);
+    fputs("</head>\n<body>\n<main>\n<h1>Measurements and predictions</h1>\n", out);
     fputs(reading, out);
     report_steppers_link(out);
     put_traces(out, page);

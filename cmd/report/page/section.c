@@ -137,7 +137,7 @@ void page_claims(FILE *out, const struct report_claims *claims)
 {
     static const char *const headings[] = {"", "claim", "claimed", "measured here", "by the model, on", "verdict"};
     fputs(
-        "<section id=\"claims\">\n<h2>What was claimed</h2>\n<p>Claims of the material that this kit grew from, each "
+        "<section id=\"claims\">\n<h2>Published claims</h2>\n<p>Claims of the material that this kit grew from, each "
         "of a before and an after. Numbers without a unit are ratios, time before over time after. What was measured "
         "is what lies in results/; what the model says is computed anew, for the hardware that is named.</p>\n"
         "<div class=\"whole\" tabindex=\"0\">\n<table>\n<thead><tr>",

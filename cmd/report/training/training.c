@@ -121,10 +121,13 @@ struct paths {
 static int run(struct training *t, const struct paths *paths)
 {
     struct training_prediction prediction;
+    if (paths->trace)
+        CLAB_TRY(keep_older(paths->trace));
     CLAB_TRY(training_run(t, paths->trace));
     CLAB_TRY(training_run_rivals(t));
     training_predict(t, &prediction);
     CLAB_TRY(keep_older(paths->csv));
+    CLAB_TRY(keep_older(paths->text));
     CLAB_TRY(training_fields_write(t, &prediction, paths->csv, paths->text));
     printf("\ntraining: %s, and the same as text, .txt\n", kit_relative(paths->csv));
     if (paths->trace)
