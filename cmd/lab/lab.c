@@ -349,9 +349,9 @@ static void print_heading(const struct session *s, const struct clab_manifest *m
     if (s->context.is_exact)
         printf("# %d ranks in virtual time on %s, which also predicts\n", conf->ranks, s->nets.name);
     else
-        printf("# %d ranks on %d cores, backend %s%s, %d pairs of runs; predicted by: %s\n", conf->ranks,
+        printf("# %d ranks on %d cores, backend %s%s, %d pair%s of runs; predicted by: %s\n", conf->ranks,
                s->context.cores, s->setting.backend, s->context.is_delayed ? " with an emulated wire" : "", conf->pairs,
-               s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
+               conf->pairs == 1 ? "" : "s", s->nets.net || !conf->before_backends.count ? s->nets.name : "short runs of both");
     if (s->has_usual_wire)
         printf("# messages take as long as on the network %s; `--emulate none` measures without that\n", s->nets.name);
     if (s->plain_why)

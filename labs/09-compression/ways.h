@@ -146,7 +146,7 @@ static inline double way_apart(const struct training *t)
 // ---- what an average must be ---------------------------------------------------------------------------------
 
 // What is wrong with an average, the worse one last.
-enum verdict { RIGHT, FAR_OFF, OVERFLOWN, TOO_LARGE, DIFFERENT };
+enum verdict { RIGHT, FAR_OFF, OVERFLOWN, TOO_LARGE, DIFFERENT, UNCHANGED, NO_NUMBER };
 
 // How far gradient *worst_p is away, in scales, which is the most; and how many times too large those averages are that a
 // sum of codes can not have made too large for 8 bits.
@@ -177,22 +177,30 @@ static inline bool is_as_on_rank_0(const struct training *t)
 }
 
 // Ends the program unless all ranks have the same average, at most a scale away from the exact one: rounding loses half a
-// scale on each rank, and half a scale for the mean.
-static inline void expect_average(const struct training *t, float scale)
+// scale on each rank, and half a scale for the mean. is_own: this rank's gradients are as they were.
+static inline void expect_average(const struct training *t, float scale, bool is_own)
 {
     size_t worst;
     double times, off = distance_of(t, scale, &worst, &times);
     const bool is_right = off <= 1.01, is_larger = t->ranks > 1 && fabs(times - t->ranks) < 0.1 * t->ranks;
     const double wraps = off * t->ranks / 256; // a sum of 8 bits that is too large loses 256
     const bool has_lost = fabs(wraps - round(wraps)) < 1.01 * t->ranks / 256 && wraps > 0.5;
-    double verdict = !is_as_on_rank_0(t) ? DIFFERENT
-                     : is_right          ? RIGHT
-                     : is_larger         ? TOO_LARGE
-                     : has_lost          ? OVERFLOWN
-                                         : FAR_OFF;
+    const bool is_same = is_as_on_rank_0(t); // all ranks take part
+    double verdict = !isfinite(off) ? NO_NUMBER
+                     : is_own       ? UNCHANGED
+                     : !is_same     ? DIFFERENT
+                     : is_right     ? RIGHT
+                     : is_larger    ? TOO_LARGE
+                     : has_lost     ? OVERFLOWN
+                                    : FAR_OFF;
     lab_slowest(t->comm, &verdict, 1);
-    const char *const what[] = {"", "further than one scale away", "a sum has lost 256 codes", "times P too large",
-                                "ranks have different averages"};
+    const char *const what[] = {"",
+                                "further than one scale away",
+                                "a sum has lost 256 codes",
+                                "times P too large",
+                                "ranks have different averages",
+                                "the rank's own gradients",
+                                "not a number"};
     if (t->rank == 0 && verdict > RIGHT)
         fprintf(stderr, "rank 0, index %zu: got %.9g, expected %.9g +- %.3g (an average: %s)\n", worst,
                 t->gradients[worst], t->exact[worst], scale, what[(int)verdict]);

@@ -417,8 +417,12 @@ static inline int job_main(int argc, char **argv, name_fault *name, foresee_step
         return 2;
     }
     const int samples = argc > 1 ? atoi(argv[1]) : 0;
-    if (samples < 1 || samples > 1 << 20 || argc < 3 || argc - 2 > MOST_SEEDS || (is_one && (argc < 4 || argc > 5)))
+    if (samples < 1 || samples > 1 << 20 || argc < 3 || argc - 2 > MOST_SEEDS || (is_one && argc > 5))
         refuse(argc > 1 ? argv[1] : NULL);
+    if (is_one && argc < 4) {
+        fprintf(stderr, "commlab: error: 'job': give a SEED after it, as in %s job 1\n", argv[1]);
+        return 2;
+    }
     for (int i = is_one ? 3 : 2; i < (is_one ? 4 : argc); i++)
         check_seed(argv[i]);
     if (is_one)

@@ -4,6 +4,7 @@
 //   faulty:  compute + what is left of the collectives when the backward pass has ended (cmd/lab/step.h), by the network,
 //            the processors and the samples that the fault leaves
 //   time:    the same with the remedy of the fault that the program names; before always names the buckets
+//   named:   after names the job's fault, or none if its remedy saves less than 5 % of a step
 //
 // A retransmission delays a step by what the collective waits for it, on average. It is in virtual time only: elsewhere
 // a step's computation is not known beforehand.
@@ -19,6 +20,7 @@
 #include "sim/net/net.h"
 
 enum { LAYERS = 32, WIDTH = 96, METRICS = 2048 };
+static const double enough = 0.05; // of a step: less is no fault, as in job.h
 
 // The network and the processors that the fault leaves.
 static int spoil(const struct setting *s, struct clab_net *net)
@@ -92,18 +94,28 @@ static double step_time(const struct lab_context *context, int ranks, const stru
     return trained + rest(&step, &net, s, samples, most) + stalls(&step, s, buckets);
 }
 
+// What after names: a fault that costs less than `enough` is none. NaN: a step has no model.
+static double named_fault(const struct lab_context *context, int ranks, uint64_t seed)
+{
+    const struct setting as_found = setting_of(seed, ranks, FAULTS), mended = setting_of(seed, ranks, fault_of(seed));
+    const double found = step_time(context, ranks, &as_found), then = step_time(context, ranks, &mended);
+    if (isnan(found) || isnan(then))
+        return NAN;
+    return found - then < enough * found ? NO_FAULT : fault_of(seed);
+}
+
 static double predict(const struct lab_context *context, enum lab_program program, int ranks, const char *quantity)
 {
     unsigned long long seed;
     char name[32];
     if (!context->is_exact || !context->net || sscanf(quantity, "%31[^/]/%llu", name, &seed) != 2)
         return NAN;
-    const enum fault named = program == LAB_BEFORE ? BUCKETS : fault_of(seed);
-    if (!strcmp(name, "named"))
+    const double named = program == LAB_BEFORE ? BUCKETS : named_fault(context, ranks, seed);
+    if (!strcmp(name, "named") || isnan(named))
         return named;
     if (strcmp(name, "time") != 0 && strcmp(name, "faulty") != 0)
         return NAN;
-    const struct setting s = setting_of(seed, ranks, *name == 't' ? named : FAULTS);
+    const struct setting s = setting_of(seed, ranks, *name == 't' ? (enum fault)named : FAULTS);
     return step_time(context, ranks, &s);
 }
 

@@ -19,12 +19,16 @@ most = 0; ratio = 1; least = 2**62
 do for [s in seeds] {
     guessed = guessed + (is_mended("before", s) ? 1 : 0)
     named = named + (is_mended("after", s) ? 1 : 0)
-    most = value_of("after", "faulty/".s, 8) > most ? value_of("after", "faulty/".s, 8) : most
-    ratio = value_of("before", "time/".s, 8) / value_of("after", "time/".s, 8) > ratio ? \
-        value_of("before", "time/".s, 8) / value_of("after", "time/".s, 8) : ratio
+    do for [shown in "after:faulty before:time after:time"] {
+        most = value_of(shown[:strstrt(shown, ":") - 1], shown[strstrt(shown, ":") + 1:]."/".s, 8) > most ? \
+            value_of(shown[:strstrt(shown, ":") - 1], shown[strstrt(shown, ":") + 1:]."/".s, 8) : most
+    }
+    ratio = value_of("after", "faulty/".s, 8) / value_of("after", "time/".s, 8) > ratio ? \
+        value_of("after", "faulty/".s, 8) / value_of("after", "time/".s, 8) : ratio
 }
 finding = sprintf("Of %d jobs, the guess makes %d faster, the named remedy %d, by up to %.1f times", n, guessed, named, ratio)
-if (named == 0) { finding = sprintf("No measurable difference between the guess and the named remedy in %d jobs", n) }
+if (named == 0) { finding = sprintf("Of %d jobs, the guess makes %d faster, the named remedy none", n, guessed) }
+if (named + guessed == 0) { finding = sprintf("No measurable difference between the guess and the named remedy in %d jobs", n) }
 subject = sprintf("data parallel training with hidden faults, %d ranks, backend %s%s; %s", ranks, first(3), \
     is_virtual ? " on ".manifest("net") : (manifest("emulate") eq "" ? "" : ", network ".manifest("emulate")), measured_text)
 eval describe(finding, "The time of a step of each job: as it was found, with the guessed remedy, and with the remedy of the fault that was " \
