@@ -83,6 +83,12 @@ const struct check_run *check_run_hosts(struct check *c, int hosts, int ranks, c
 // Whether this build can do that on two: it needs libfabric and libsodium.
 bool check_has_hosts(void);
 
+// Run it on arguments that it must refuse: require that it ends with another status than 0, and that a line of its messages
+// fits `pattern`, an extended regular expression for which small and capital letters are alike. The rest as check_run.
+//   wanted: the message in words: "that names line 2"
+bool check_refuses(struct check *c, const char *backend, const char *net, int ranks, const char *arguments,
+                   const char *pattern, const char *wanted, const char *advice);
+
 int check_ranks(const struct check_run *run);
 const char *check_backend(const struct check_run *run); // that moved the bytes; "": the run has failed
 

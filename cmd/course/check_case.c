@@ -166,21 +166,34 @@ static struct check_run *add_run(struct check *c, const char *command, int ranks
     return run;
 }
 
-static void perform(struct check *c, struct check_run *run)
+//   out: how it failed, or CHECK_FAILURES; facts
+static enum check_failure start(struct check *c, struct check_run *run, char facts[2 * CHECK_LINE])
 {
-    char command[CHECK_LINE], facts[2 * CHECK_LINE] = "", *argv[CHECK_WORDS] = {NULL};
-    enum check_failure failure;
+    char command[CHECK_LINE], *argv[CHECK_WORDS] = {NULL};
+    enum check_failure failure = CHECK_FAILURES;
     snprintf(command, sizeof command, "%s", run->command);
     cut(command, argv);
     argv[0] = c->program;
+    facts[0] = '\0';
     c->err = (run->hosts ? check_hosts_start : check_start)(c, run, argv, &failure, facts);
-    if (c->err || failure == CHECK_FAILURES)
-        return;
-    snprintf(facts + strlen(facts), sizeof facts - strlen(facts), "(the run was: %s%s)", run->command,
+    return failure;
+}
+
+static void fail_run(struct check *c, const struct check_run *run, enum check_failure failure, char facts[2 * CHECK_LINE])
+{
+    snprintf(facts + strlen(facts), 2 * CHECK_LINE - strlen(facts), "(the run was: %s%s)", run->command,
              run->hosts > 1 ? ", on two hosts"
              : run->hosts   ? ", under commlab run"
                             : "");
     check_fail(c, facts, find_advice(c, failure, facts));
+}
+
+static void perform(struct check *c, struct check_run *run)
+{
+    char facts[2 * CHECK_LINE];
+    const enum check_failure failure = start(c, run, facts);
+    if (!c->err && failure != CHECK_FAILURES)
+        fail_run(c, run, failure, facts);
 }
 
 static const struct check_run *find_or_run(struct check *c, const char *command, int ranks, int hosts)
@@ -194,15 +207,20 @@ static const struct check_run *find_or_run(struct check *c, const char *command,
     return run && !c->failed && !c->err ? run : &no_run;
 }
 
+static void name_run(char command[CHECK_LINE], const char *backend, const char *net, int ranks, const char *arguments)
+{
+    snprintf(command, CHECK_LINE, "mine -n %d%s%s%s%s%s%s", ranks, backend ? " --backend " : "",
+             backend ? backend : "", net ? " --net " : "", net ? net : "", arguments && *arguments ? " " : "",
+             arguments ? arguments : "");
+}
+
 const struct check_run *check_run(struct check *c, const char *backend, const char *net, int ranks,
                                   const char *arguments)
 {
     char command[CHECK_LINE];
     if (c->failed || c->err || !c->is_open)
         return &no_run;
-    snprintf(command, sizeof command, "mine -n %d%s%s%s%s%s%s", ranks, backend ? " --backend " : "",
-             backend ? backend : "", net ? " --net " : "", net ? net : "", arguments && *arguments ? " " : "",
-             arguments ? arguments : "");
+    name_run(command, backend, net, ranks, arguments);
     return find_or_run(c, command, ranks, 0);
 }
 
@@ -214,6 +232,49 @@ const struct check_run *check_run_hosts(struct check *c, int hosts, int ranks, c
         return &no_run;
     snprintf(command, sizeof command, "mine%s%s", arguments && *arguments ? " " : "", arguments ? arguments : "");
     return find_or_run(c, command, ranks, hosts);
+}
+
+// ---- runs that must fail --------------------------------------------------------------------------------------
+
+// Whether a line of the last run's messages fits.
+static bool has_complained(const struct check *c, const char *pattern)
+{
+    char path[PATH_MAX + 16], *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    regex_t compiled;
+    snprintf(path, sizeof path, "%s/complaints", c->folder);
+    FILE *file = fopen(path, "re");
+    if (file && regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) == 0) {
+        while (!found && getline(&line, &room, file) > 0)
+            found = regexec(&compiled, line, 0, NULL, 0) == 0;
+        regfree(&compiled);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool check_refuses(struct check *c, const char *backend, const char *net, int ranks, const char *arguments,
+                   const char *pattern, const char *wanted, const char *advice)
+{
+    char facts[2 * CHECK_LINE];
+    struct check_run run = {.ranks = ranks};
+    if (c->failed || c->err || !c->is_open)
+        return false;
+    name_run(run.command, backend, net, ranks, arguments);
+    const enum check_failure failure = start(c, &run, facts);
+    free(run.rows);
+    lab_results_free(&run.reports);
+    if (c->err)
+        return false;
+    if (failure == CHECK_HANGS)
+        fail_run(c, &run, failure, facts);
+    check_require(c, failure != CHECK_FAILURES, advice,
+                  "got exit status 0, expected another: it must refuse its arguments\n(the run was: %s)", run.command);
+    return check_require(c, has_complained(c, pattern), advice, "got no message %s, expected one\n(the run was: %s)", wanted,
+                         run.command);
 }
 
 // ---- what is asked of a run ----------------------------------------------------------------------------------

@@ -100,13 +100,18 @@ static const char not_ordered[] =
     "on which host it is, since a launcher may deal ranks out. Ask clab_comm_host, and make it the key of clab_comm_split.";
 static const char whole_across[] =
     "All ranks of a host send whole sums to other hosts, so the same bytes leave it many times. After the sum in the host, "
-    "let each rank keep one block (clab_reduce_scatter), and send no more than that.";
+    "let each rank keep one block (clab_reduce_scatter), and send no more than that. Or you took a rank's number for its "
+    "host: ask clab_comm_host.";
 static const char order_only[] =
     "Your ring is in order, so few bytes leave a host. But one rank per host sends all of them, and the adapters of the "
     "others are idle. Sum in the host first (clab_reduce_scatter), and let each rank carry its block to the others.";
 static const char leaders_only[] =
     "One rank per host carries all that leaves it, while the others wait: a leader. Where each rank has an adapter, let "
     "each carry one block: clab_reduce_scatter in the host, not clab_reduce to a leader.";
+
+static const char no_ring[] =
+    "Each rank carries a block, but `across` sends it more than 2 (H - 1)/H times, for H hosts: choose ring for it "
+    "(clab_comm_set_algorithm).";
 
 // All that a rank of a dealt ring sends leaves its host.
 static const char *why_many(const struct check_run *run, const char *span)
@@ -126,15 +131,16 @@ static void hold_hosts(struct check *c, const struct setting *s)
                   s->ranks, hosts_of(s), LARGE, got, 2.0 * LARGE);
 }
 
-// In a ring, who sends to another host sends nothing else.
+// In a ring, who sends to another host sends nothing else. With leaders, some send nothing there.
 static const char *why_one_rank(const struct check_run *run, const struct setting *s, const char *span)
 {
+    bool is_mixed = false, all_send = true;
     for (int rank = 0; rank < s->ranks; rank++) {
         const struct clab_counts counts = check_span(run, rank, span, 0);
-        if (counts.bytes_across > 0 && counts.bytes_across != counts.bytes_sent)
-            return leaders_only;
+        is_mixed |= counts.bytes_across > 0 && counts.bytes_across != counts.bytes_sent;
+        all_send &= counts.bytes_across > 0;
     }
-    return order_only;
+    return !is_mixed ? order_only : all_send ? no_ring : leaders_only;
 }
 
 static void hold_ranks(struct check *c, const struct setting *s)
@@ -187,10 +193,11 @@ static void check(struct check *c)
         check_sum(c, check_run(c, "shm", NULL, 4, "4096 65536"), "checksum/sum/65536", lab_checksum(4, 65536));
     if (check_case(c, "32 ranks on cluster-25gbe, 8 per host: few bytes leave a host"))
         hold_hosts(c, &shared);
+    if (check_case(c, "24 ranks on 3 hosts: the same"))
+        hold_hosts(c, &three);
     if (check_case(c, "32 ranks on dgx-h100, an adapter per rank: each rank carries its part of them"))
         hold_ranks(c, &own);
-    if (check_case(c, "24 ranks on dgx-h100: the same with 3 hosts, and as fast as two levels")) {
-        hold_hosts(c, &three);
+    if (check_case(c, "24 ranks on dgx-h100: the same, and as fast as two levels")) {
         hold_ranks(c, &three);
         hold_time(c, &three);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a mended lab 11 must show: its measured table is used, and where it is, no algorithm is faster. Given tables show the
-// rule: the first row that fits, -1 for any, and the default where none fits. Which algorithm ran, its messages say.
+// rule: the first row that fits, -1 for any, the default where none fits, and no short row. Which algorithm ran, its messages say.
 // before: Your table is measured, and dropped
 
 #include "cmd/course/check.h"
@@ -15,6 +15,12 @@ enum { SMALL = 8, LARGE = 524288 };
 static const char dropped[] =
     "Your table is measured, and dropped without a word, so every size still takes the default. Write rows with as many fields "
     "as take_row wants: nNodes and nRanks, too. And let take_row refuse a short row instead of returning.";
+static const char none_fits[] =
+    "Your rows are kept, but none fits, so the default runs. Look at nNodes and nRanks: -1 fits any number of nodes, and "
+    "the last field is the number of ranks.";
+static const char short_row[] =
+    "A short row must end the program and say where it is; else its owner believes that the table is used. In take_row, print "
+    "`line` and the number of fields, then must(CLAB_EPARSE).";
 static const char wildcard[] =
     "-1 in nNodes or nRanks means any: a row that says -1 fits every number of nodes or ranks. A comparison with == alone "
     "never finds it.";
@@ -68,7 +74,8 @@ static void require_best(struct check *c, const char *net, int ranks)
         least = fmin(least, seconds_of(run, algorithms[i], LARGE));
     const double got = seconds_of(run, "chosen", LARGE);
     const bool is_default = messages_of(run, "chosen", LARGE) == messages_of(run, "ring", LARGE);
-    check_require(c, got <= 1.05 * least, is_default ? dropped : slow,
+    const bool keeps = check_reported(run, "rows/kept/table") > 0;
+    check_require(c, got <= 1.05 * least, is_default && keeps ? none_fits : is_default ? dropped : slow,
                   "%d ranks on %s, %d bytes, virtual time of the chosen call: got %.4g us, expected at most %.4g us, what the "
                   "best algorithm takes, and 5 %%",
                   ranks, net, LARGE, 1e6 * got, 1e6 * 1.05 * least);
@@ -94,6 +101,9 @@ static void check(struct check *c)
                           "halving_doubling", other_ranks);
         require_algorithm(c, "allreduce,1024,-1,ring,-1,-1,-1,8", SMALL, "doubling", fallback);
     }
+    if (check_case(c, "a short row ends the program with the number of its line"))
+        check_refuses(c, "sim", "dgx-h100", 8, "allreduce,0,-1,ring,-1,-1,-1,8;allreduce,0,-1,doubling,-1,-1 8",
+                      "(^|[^a-z])(line|row|table)[^0-9]*2([^0-9]|$)", "that names line 2", short_row);
     if (check_case(c, "4 ranks, shared memory: the sums are right by any choice"))
         check_sum(c, check_run(c, "shm", NULL, 4, "measured 8 65536"), "checksum/sum/65536", lab_checksum(4, 65536));
 }
