@@ -13,6 +13,7 @@
 
 #include "cmd/command.h"
 #include "cmd/course/check_inside.h"
+#include "cmd/course/usual.h"
 #include "cmd/kit/journal.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
@@ -198,16 +199,20 @@ static int failed_case(const struct check *c)
 }
 
 // How to run only the case that failed.
-static void print_again(const struct check *c, const char *source)
+static void print_again(const struct check *c, const struct course *course, const struct course_unit *unit,
+                        const char *source)
 {
+    char flags[96];
     printf("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
            source ? source : "", failed_case(c));
-    if (!source)
-        printf("A hint: ./commlab hint %s. Run it by hand: %s -n 2\n", c->unit, kit_relative(c->program));
+    if (source)
+        return;
+    course_usual_flags(course, unit, flags, sizeof flags);
+    printf("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program), flags);
 }
 
 // source: NULL: work/NN/mine.c
-static void conclude(const struct check *c, const char *source)
+static void conclude(const struct check *c, const struct course *course, const struct course_unit *unit, const char *source)
 {
     if (!c->failed)
         printf("%d of %d cases pass.\n", c->passed, c->wanted ? 1 : c->number);
@@ -216,7 +221,7 @@ static void conclude(const struct check *c, const char *source)
     else
         printf("%d passed, 1 failed.\n", c->passed);
     if (c->failed)
-        print_again(c, source);
+        print_again(c, course, unit, source);
 }
 
 static void note(const struct course *course, const struct check *c)
@@ -273,7 +278,7 @@ static int check_unit(const struct request *request, const struct course *course
     const int err = judge(&c, course, unit, check, source, !request->source);
     child_folder_remove(c.folder);
     if (!err && c.number)
-        conclude(&c, request->source);
+        conclude(&c, course, unit, request->source);
     if (!err && !request->source)
         note(course, &c);
     if (!err && !c.failed && !request->source && !c.wanted)

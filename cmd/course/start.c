@@ -8,6 +8,7 @@
 #include "cmd/course/mine.h"
 #include "cmd/course/page.h"
 #include "cmd/course/step.h"
+#include "cmd/course/usual.h"
 #include "cmd/kit/kit.h"
 
 enum { TASK_LINES = 6 };
@@ -28,7 +29,8 @@ static int print_next(const struct course *course, const struct course_unit *uni
 // The exercise, the file to edit, and the next command.
 static int print_start(const struct course *course, const struct course_unit *unit)
 {
-    char page[PATH_MAX], mine[PATH_MAX];
+    char page[PATH_MAX], mine[PATH_MAX], flags[96];
+    course_usual_flags(course, unit, flags, sizeof flags);
     CLAB_TRY(course_unit_path(course, unit, "lab.md", page));
     CLAB_TRY(course_mine_path(course, unit, "mine.c", mine));
     printf("%s %s · %s\n\n", unit->is_primer ? "Primer" : "Lab", unit->id, unit->title);
@@ -36,7 +38,7 @@ static int print_start(const struct course *course, const struct course_unit *un
     printf("\nThe whole task: %s (it reads best in a browser, or in your editor's preview)\n", kit_relative(page));
     printf("Your file:      %s (a copy of %s/before.c)\n", kit_relative(mine), unit->folder);
     printf("Its check:      ./commlab check %s\n", unit->id);
-    printf("To run it:      work/%s/mine -n 2 (after a check, which builds it)\n", unit->id);
+    printf("To run it:      work/%s/mine %s (after a check, which builds it)\n", unit->id, flags);
     return print_next(course, unit);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "cmd/lab/card.h"
 #include "cmd/course/page.h"
+#include "cmd/course/usual.h"
 #include "cmd/kit/kit.h"
 #include "sim/net/net.h"
 
@@ -30,10 +31,12 @@ static bool has_profile(void)
     return has;
 }
 
-static bool has_card(const struct course *course)
+//   net: "": this machine's
+static bool has_card(const struct course *course, const char *net)
 {
-    char path[PATH_MAX];
-    return course_work_path(course, "card.txt", path) != CLAB_OK || access(path, R_OK) == 0;
+    char path[PATH_MAX], file[64];
+    SAY(file, "card%s%s.txt", *net ? "-" : "", net);
+    return course_work_path(course, file, path) != CLAB_OK || access(path, R_OK) == 0;
 }
 
 // A busy machine may have been measured wrongly. What can not be read is another matter, which `card` names.
@@ -48,8 +51,17 @@ static bool is_doubtful(void)
     return !err && card.is_doubtful;
 }
 
-// Whether there is something to do before a prediction.
-static bool prepare(const struct course *course, struct course_step *s)
+static bool prepare_net(const struct course *course, const char *net, struct course_step *s)
+{
+    if (has_card(course, net))
+        return false;
+    SAY(s->command, "./commlab card --net %s", net);
+    SAY(s->why,
+        "It prints how long a message, a byte and an addition take on the lab's network: with these numbers you predict.");
+    return true;
+}
+
+static bool prepare_machine(const struct course *course, struct course_step *s)
 {
     if (!has_profile()) {
         SAY(s->command, "./commlab fit");
@@ -62,12 +74,20 @@ static bool prepare(const struct course *course, struct course_step *s)
         SAY(s->why, "What it measured last can not be true (./commlab card says why): the machine was busy.");
         return true;
     }
-    if (has_card(course))
+    if (has_card(course, ""))
         return false;
     SAY(s->command, "./commlab card");
     SAY(s->why,
         "It prints how long a message, a byte and an addition take on this machine: with these numbers you predict.");
     return true;
+}
+
+// Whether there is something to do before a prediction. Virtual time needs no measurement of this machine.
+static bool prepare(const struct course *course, const struct course_unit *unit, struct course_step *s)
+{
+    struct course_usual usual;
+    course_usual(course, unit, &usual);
+    return *usual.net ? prepare_net(course, usual.net, s) : prepare_machine(course, s);
 }
 
 // ---- a unit --------------------------------------------------------------------------------------------------
@@ -170,7 +190,7 @@ static bool find_step(const struct state *state, struct course_step *s)
         return false;
     const bool predicts = can_predict && !has(state, JOURNAL_PREDICTED);
     const bool measures = is_lab && !has(state, JOURNAL_RAN);
-    if ((predicts || measures) && prepare(state->course, s))
+    if ((predicts || measures) && prepare(state->course, state->unit, s))
         return true;
     s->unit = state->unit;
     if (predicts)
