@@ -22,6 +22,7 @@
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
+#include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"
 #include "cmd/kit/journal.h"
@@ -125,6 +126,7 @@ static int prepare_before(struct session *s, const struct clab_backend *backend)
         request.net = backend->time->is_exact ? s->conf.before_net : NULL;
         request.emulate = backend->time->is_exact ? NULL : s->conf.before_net;
         CLAB_TRY(lab_nets_load(&request, backend, &s->before_nets));
+        clab_variable_set(CLAB_VARIABLE_NET, NULL); // that one is before's alone
         s->context.before_net = s->before_nets.net;
     }
     return lab_nets_load(&s->request, backend, &s->nets);
@@ -422,6 +424,7 @@ static int run_lab(struct session *s, const char *folder)
 
 static void session_free(struct session *s)
 {
+    clab_variable_set(CLAB_VARIABLE_NET, NULL); // the text may be conf's
     lab_results_free(&s->probe);
     lab_results_free(&s->results);
     lab_conf_free(&s->conf);

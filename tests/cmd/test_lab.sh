@@ -116,6 +116,12 @@ emulates_the_labs_own_wire() {
         grep -q '^# emulate: 1gbe' "$scratch/results/03-shm-1gbe-2.csv" &&
         counts 2 "$scratch/results/03-shm-1gbe-2.csv" '$2 != "after/before" && $6 ~ "^time/" && $8 > 0.00006'
 }
+# All labs in one command: a network that one names by itself is not the next one's.
+runs_each_lab_on_its_own_network() {
+    "$commlab" lab all --backend sim --no-sweep --no-plot --results "$scratch/all" >"$scratch/out" 2>"$scratch/err"
+    why="status $?: $(cat "$scratch/err") $(grep -o 'in virtual time on [^,]*' "$scratch/out")"
+    [ "$why" = "status 0:  $(printf 'in virtual time on %s\n' dgx-h100{,,,,,,,,,} cluster-25gbe dgx-h100 25gbe dgx-h100)" ]
+}
 leaves_the_labs_own_wire_out() {
     local csv words
     for words in '--emulate none' '--net 10gbe'; do
@@ -420,6 +426,7 @@ if grep -q 'without inih' "$scratch/err"; then
 fi
 rm -rf "$scratch/results"
 
+check_each runs_each_lab_on_its_own_network
 check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_profile has_the_columns has_a_manifest \
     has_intervals_around_values reports_each_quantity_of_both has_ratio_rows ratios_are_of_before_over_after \
     sweeps_other_numbers_of_ranks counts_what_is_sent predicts_by_the_network runs_on_an_emulated_wire \
