@@ -170,8 +170,8 @@ static int prepare(struct session *s, const char *folder)
     lab_request_usual_net(&s->request, conf, backend);
     context->is_delayed = s->request.emulate;
     context->has_nap = backend->nap;
-    if (context->is_exact && !s->request.pairs)
-        conf->pairs = conf->sweep_pairs = 1; // one is as another
+    if (context->is_exact)
+        conf->pairs = conf->sweep_pairs = 1; // one is as another, however many are asked for
     if (context->is_exact && !s->request.sizes && conf->model->has_buffer_per_peer)
         leave_out_what_is_too_large(s);
     CLAB_TRY(find_yours(s, backend)); // before the networks are loaded, which sets CLAB_NET
