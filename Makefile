@@ -48,7 +48,9 @@ libraries := $(LDLIBS) -lm -ldl
 library_c  = $(wildcard core/*/*.c core/*/*/*.c $(patsubst %,backends/%/*.c,cpu shm model $(probed_backends)) sim/*/*.c)
 model_c   := $(wildcard labs/*/model.c)
 check_c   := $(wildcard labs/*/check.c labs/primer/*/check.c)
-cmd_c     := $(wildcard cmd/*.c cmd/*/*.c cmd/*/*/*.c) $(model_c) $(check_c)
+# A homework's harness.c and try.c are compiled together with what a student wrote, and its starter is the student's.
+homework_c := $(filter-out %/harness.c %/try.c,$(wildcard labs/homework/*/*.c))
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c cmd/*/*/*.c) $(model_c) $(check_c) $(homework_c)
 lab_c     := $(filter-out %/model.c %/check.c,$(wildcard labs/*/*.c labs/primer/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
 test_all_c := $(wildcard tests/*/test_*.c)
@@ -277,6 +279,17 @@ $(call keep,$(B)/checks.h,$(checks_h))
 checks_o := $(B)/obj/cmd/course/check.o
 $(checks_o): $(B)/checks.h
 $(checks_o): compile += -include $(B)/checks.h
+
+# ---- the homeworks, likewise; cmd/grade/homeworks.c has the list of them --------------------------------------------
+
+graded_c := $(filter %/grade.c,$(homework_c))
+$(foreach c,$(graded_c),$(eval $(call objects,$c): compile += -DHOMEWORK=homework_$(call folder_of,$c)))
+
+homeworks_h := \#define HOMEWORKS(X)$(foreach c,$(graded_c), X("$(call folder_of,$c)", homework_$(call folder_of,$c)))
+$(call keep,$(B)/homeworks.h,$(homeworks_h))
+homeworks_o := $(B)/obj/cmd/grade/homeworks.o
+$(homeworks_o): $(B)/homeworks.h
+$(homeworks_o): compile += -include $(B)/homeworks.h
 
 # ---- labcc: how `commlab check` compiles a student's program -------------------------------------------------------
 # build/labcc -o mine mine.c. Compiled fast, with symbols for a debugger.

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,8 +33,7 @@ static int write_all(int file, const char *text, size_t bytes)
     return fsync(file) == 0 ? CLAB_OK : CLAB_EIO;
 }
 
-// Write `text` to a file that is not there yet; one that is there stays.  out: *is_there_p
-static int write_new(const char *path, const struct clab_input *text, bool *is_there_p)
+int mine_write_new(const char *path, const struct clab_input *text, bool *is_there_p)
 {
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     *is_there_p = file < 0 && errno == EEXIST;
@@ -69,7 +67,7 @@ static int read_before(const struct course *course, const struct course_unit *un
 static int start(const struct course_unit *unit, const char *mine, const struct clab_input *before)
 {
     bool is_there;
-    CLAB_TRY(write_new(mine, before, &is_there));
+    CLAB_TRY(mine_write_new(mine, before, &is_there));
     if (!is_there)
         return CLAB_OK;
     clab_error("start: %s is there already, and stays as it is; edit it, or type ./commlab reset %s to begin anew "
@@ -101,7 +99,7 @@ static int keep(const struct course *course, const struct course_unit *unit, con
         char name[32];
         snprintf(name, sizeof name, "mine.%d.c", i);
         CLAB_TRY(course_mine_path(course, unit, name, kept_p));
-        CLAB_TRY(write_new(kept_p, mine, &is_there));
+        CLAB_TRY(mine_write_new(kept_p, mine, &is_there));
     }
     return CLAB_OK;
 }

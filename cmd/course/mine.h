@@ -3,8 +3,15 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
+#include "core/base/input.h"
 #include "cmd/course/unit.h"
+
+// Write `text` to a file that is not there yet; one that is there stays, which is no error.
+//   out:    *is_there_p
+//   errors: CLAB_EIO (logged)
+int mine_write_new(const char *path, const struct clab_input *text, bool *is_there_p);
 
 // Copy before.c to work/NN/mine.c.
 //   errors: CLAB_EINVAL (mine.c is there already: it stays as it is), CLAB_ENOENT (no before.c), CLAB_EIO; one line is

@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/course/mine.h"
 #include "cmd/course/page.h"
+#include "cmd/course/start_homework.h"
 #include "cmd/course/step.h"
 #include "cmd/course/usual.h"
 #include "cmd/kit/kit.h"
@@ -53,10 +54,12 @@ static int run_start(int argc, char **argv)
 {
     struct course course;
     const struct course_unit *unit;
+    if (start_is_homework(argc, argv))
+        return start_homework(argc, argv);
     int err = course_asked(argc, argv,
                            "Copy the program of a unit to work/UNIT/mine.c: it has a mistake, which you mend. A file "
                            "that is there already stays as it is. UNIT is p1 to p5 of the primer, or the number of a "
-                           "lab.",
+                           "lab. Of a homework: start h2 --student ID (start h2 --help).",
                            false, &course, &unit);
     if (!err)
         err = start(&course, unit);

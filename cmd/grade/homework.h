@@ -46,6 +46,9 @@ struct homework {
     const struct homework_test *tests; // ended by a row without a key
     const char *leaderboard;           // what it ranks, with its unit: "step time (ms)"; NULL: none
     void (*grade)(struct grading *g);
+    // What `commlab start h2 --student ID` does beside copying starter/: writes this student's seeded files into `folder`.
+    // NULL: nothing. Seeds are those of seed.h without a salt.  errors: logged
+    int (*start)(const char *student, const char *folder);
 };
 
 // ---- what is graded ------------------------------------------------------------------------------------------------

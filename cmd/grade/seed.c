@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// A student's numbers (seed.h).
+
+#include "cmd/grade/seed.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#ifdef HAVE_SODIUM
+#include <sodium.h>
+#endif
+
+#include "core/base/err.h"
+#include "core/base/log.h"
+
+enum { MOST_STUDENT = 64 };
+
+int homework_check_student(const char *command, const char *student)
+{
+    const size_t length = strlen(student);
+    bool is_id = length > 0 && length <= MOST_STUDENT && student[0] != '.' && student[0] != '-';
+    for (size_t i = 0; i < length; i++)
+        is_id = is_id && (unsigned char)student[i] < 128 &&
+                (isalnum((unsigned char)student[i]) || strchr("._-@", student[i]));
+    if (is_id)
+        return CLAB_OK;
+    clab_error("%s: --student: an ID has 1 to %d letters, digits, '.', '_', '-' or '@', and begins with none of '.' "
+               "and '-'; type the ID that your teacher uses for you",
+               command, MOST_STUDENT);
+    return CLAB_EINVAL;
+}
+
+#ifdef HAVE_SODIUM
+// Each part with the 0 behind it, so that no two parts can be mistaken for others.
+static void add(crypto_generichash_state *state, const char *text)
+{
+    crypto_generichash_update(state, (const unsigned char *)text, strlen(text) + 1);
+}
+
+int homework_seed(const char *salt, const char *student, const char *name, uint64_t *seed_p)
+{
+    unsigned char key[crypto_generichash_KEYBYTES] = {0}, digest[crypto_generichash_BYTES];
+    crypto_generichash_state state;
+    if (sodium_init() < 0) {
+        clab_error("libsodium can not begin on this machine");
+        return CLAB_EUNSUPPORTED;
+    }
+    if (salt)
+        crypto_generichash(key, sizeof key, (const unsigned char *)salt, strlen(salt), NULL, 0);
+    crypto_generichash_init(&state, salt ? key : NULL, salt ? sizeof key : 0, sizeof digest);
+    add(&state, student);
+    add(&state, name);
+    crypto_generichash_final(&state, digest, sizeof digest);
+    uint64_t seed = 0;
+    for (int i = 0; i < 8; i++)
+        seed = seed << 8 | digest[i];
+    *seed_p = seed;
+    return CLAB_OK;
+}
+#else
+int homework_seed(const char *salt, const char *student, const char *name, uint64_t *seed_p)
+{
+    (void)salt, (void)student, (void)name, (void)seed_p;
+    clab_error("a student's own numbers need libsodium, and this build has none: ./setup.sh installs it, then make");
+    return CLAB_EUNSUPPORTED;
+}
+#endif
