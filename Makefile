@@ -75,7 +75,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -163,6 +163,9 @@ bench-full: all ## both, in one report
 
 report: all ## draw all of results/, say what it means, and put it on one page: build/report/index.html
 	$(Q)$(B)/commlab report
+
+slides: all ## make the decks of slides/ as pages and PDF: build/slides/; DECK=07: only those whose name begins so
+	$(Q)slides/build.sh $(B) $(DECK)
 
 # One backend after another. Exit status 3: this machine lacks the backend, and the command has said so.
 ACCURACY_BACKENDS ?= shm

@@ -3,6 +3,7 @@
 # Installs the packages that commlab needs and this machine lacks.
 #
 #   ./setup.sh              install them
+#   ./setup.sh --slides     install also what `make slides` needs: pandoc, a browser, npm
 #   ./setup.sh --dry-run    only print the missing packages, and the command that would install them
 #
 # - It runs apt-get (Debian, Ubuntu) or dnf (Fedora), as root or with a sudo that asks for no password. If it cannot, it
@@ -37,13 +38,22 @@ libopenmpi-dev|libmpich-dev       openmpi-devel
 -                                 libtsan
 '
 
-usage='usage: ./setup.sh [--dry-run]'
-case "$#:${1-}" in
-0:) dry_run= ;;
-1:--dry-run) dry_run=1 ;;
-1:--help) echo "$usage"; exit ;;
-*) echo "$usage" >&2; exit 2 ;;
-esac
+for_slides='
+pandoc                            pandoc
+chromium|google-chrome-stable     chromium
+npm                               nodejs-npm
+'
+
+usage='usage: ./setup.sh [--slides] [--dry-run]'
+dry_run=
+for option; do
+    case $option in
+    --dry-run) dry_run=1 ;;
+    --slides) packages+=$for_slides ;;
+    --help) echo "$usage"; exit ;;
+    *) echo "$usage" >&2; exit 2 ;;
+    esac
+done
 
 deb_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 rpm_has() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }

@@ -1,0 +1,207 @@
+-- SPDX-License-Identifier: MIT
+-- pandoc's filter of a deck: makes each figure anew, from a schedule, a described network or committed data.
+--
+--   ![what it shows](show:ring --ranks 4)               drawn by `commlab show ring --ranks 4 --format svg`
+--   ![what it plays](play:ring --ranks 4)               the page of `commlab show … --format html`, inside the slide;
+--                                                       {zoom="1"} makes it smaller: 1.1 fits 4 ranks
+--   ![what it shows](plot:labs/NN-name/expected/X.csv)  that file, drawn by its lab's plot.gp
+--   ![what it shows](plot:FILE.csv SCRIPT.gp)           the same by another script
+--   ![…](…){part="0 60 1000 400"}                       of a figure only X Y WIDTH HEIGHT, in its own units
+--   ``` {run="sim allreduce …"}                         what this command prints. lines="2-9": only these lines;
+--                                                       columns="58": only so much of each
+--
+-- - Only what is the same on every machine may run: schedules, proofs, described networks, published figures.
+-- - A plot names its file, machine and command below itself.
+-- - Metadata: commlab (the program), scratch (a folder for gnuplot). A mistake ends pandoc with one line.
+
+local commlab, scratch
+local plots = 0
+local allowed = {show = true, verify = true, sim = true, nets = true, audit = true, explain = true}
+
+local function fail(text)
+  io.stderr:write("slides: ", PANDOC_STATE.input_files[1] or "", ": ", text, "\n")
+  os.exit(1)
+end
+
+-- Words of a target: pandoc writes spaces as %20.
+local function words_of(text)
+  local words = {}
+  for word in text:gsub("%%20", " "):gsub("%%25", "%%"):gmatch("%S+") do words[#words + 1] = word end
+  return words
+end
+
+local function run(program, words)
+  local ok, output = pcall(pandoc.pipe, program, words, "")
+  if not ok then
+    fail("`" .. program:gsub(".*/", "") .. " " .. table.concat(words, " ") .. "` failed: "
+         .. tostring(output.output or output):gsub("\n.*", ""))
+  end
+  return output
+end
+
+local function run_commlab(words)
+  if not allowed[words[1]] then
+    fail("`commlab " .. (words[1] or "") .. "` may not run in a deck: only show, verify, sim, nets, audit, explain")
+  end
+  for _, word in ipairs(words) do
+    if word == "machine" then fail("the network `machine` is another on every machine: name a described one") end
+  end
+  return run(commlab, words)
+end
+
+local function read(path)
+  local file = io.open(path, "r")
+  if not file then fail("there is no " .. path) end
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+local function base64(text)
+  local letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+  local out = {}
+  for i = 1, #text, 3 do
+    local a, b, c = text:byte(i, i + 2)
+    local n = a * 65536 + (b or 0) * 256 + (c or 0)
+    local four = ""
+    for k = 3, 0, -1 do
+      local index = math.floor(n / 64 ^ k) % 64 + 1
+      four = four .. letters:sub(index, index)
+    end
+    out[#out + 1] = b == nil and four:sub(1, 2) .. "==" or c == nil and four:sub(1, 3) .. "=" or four
+  end
+  return table.concat(out)
+end
+
+local function escape(text)
+  return (text:gsub("&", "&amp;"):gsub('"', "&quot;"):gsub("<", "&lt;"))
+end
+
+local function html(text) return pandoc.RawInline("html", text) end
+
+-- The part "X Y WIDTH HEIGHT" of an SVG text, in its own units.
+local function cut(svg, part)
+  if not part:match("^%d+ %d+ %d+ %d+$") then fail("part=\"" .. part .. "\" is not four numbers: X Y WIDTH HEIGHT") end
+  local width, height = part:match("(%d+) (%d+)$")
+  local head, rest = svg:match("^(.-<svg.->)(.*)$")
+  head = head:gsub('viewBox="[^"]*"', 'viewBox="' .. part .. '"'):gsub('([%s])width="%d+"', '%1width="' .. width .. '"')
+         :gsub('([%s])height="%d+"', '%1height="' .. height .. '"')
+  return head .. rest
+end
+
+-- An image of an SVG text. Its classes, width, height and part are those of the markdown.
+local function picture(image, svg)
+  local alt = pandoc.utils.stringify(image.caption)
+  if alt == "" then fail("a figure has no text between its brackets: say what it shows") end
+  local style = ""
+  if image.attributes.part then svg = cut(svg, image.attributes.part) end
+  for _, name in ipairs({"width", "height"}) do
+    local value = image.attributes[name]
+    if value then style = style .. ("%s: %s; max-%s: none; "):format(name, value, name) end
+  end
+  return html(('<img class="figure %s" alt="%s" style="%s" src="data:image/svg+xml;base64,%s">')
+              :format(table.concat(image.classes, " "), escape(alt), style, base64(svg)))
+end
+
+local function show(image, words)
+  table.insert(words, 1, "show")
+  for _, word in ipairs({"--format", "svg"}) do words[#words + 1] = word end
+  return picture(image, run_commlab(words))
+end
+
+-- In a slide the player shows its controls, the picture and the ranks: nothing to scroll.
+local player_style = [[
+<style>
+html { zoom: ZOOM; overflow: hidden; }
+dl div:nth-child(2) { display: none; }
+main { padding: 0 0.8rem !important; max-width: none !important; }
+main > h1, main > p, main > h2, main > ol, details { display: none; }
+#stage { margin: 0.5rem 0 0 !important; }
+.chunks { grid-template-columns: repeat(var(--wide), minmax(0, 7.5rem)) !important; }
+#picture { max-width: 17.5rem !important; }
+</style>
+]]
+
+local function play(image, words)
+  table.insert(words, 1, "show")
+  for _, word in ipairs({"--format", "html"}) do words[#words + 1] = word end
+  local alt = pandoc.utils.stringify(image.caption)
+  if alt == "" then fail("a player has no text between its brackets: say what it plays") end
+  local style = player_style:gsub("ZOOM", image.attributes.zoom or "1.1")
+  local page = run_commlab(words):gsub("</head>", function() return style .. "</head>" end, 1)
+  return html(('<iframe class="player" title="%s" srcdoc="%s"></iframe>'):format(escape(alt), escape(page)))
+end
+
+-- The line `# NAME: TEXT` of a results file.
+local function header(text, name) return text:match("\n# " .. name .. ": ([^\n]*)") end
+
+local function plot(image, words)
+  local csv = words[1]
+  local text = "\n" .. read(csv)
+  local folder = csv:match("^(labs/[^/]+)/")
+  local script = words[2] or folder and folder .. "/plot.gp" or fail("which script draws " .. csv .. "? plot:FILE.csv SCRIPT.gp")
+  plots = plots + 1
+  local out = scratch .. "/plot-" .. plots
+  run("gnuplot", {"-e", ("csv='%s'; out='%s'; png_scale=0.1"):format(csv, out), script})
+  local machine, command = header(text, "machine"), header(text, "command")
+  if not machine or not command then fail(csv .. " does not say its machine and its command (`# machine:`, `# command:`)") end
+  local warning = header(text, "warning")
+  local source = ("Data: %s · %s · %s%s"):format(csv, (machine:gsub("^none: ", "")), command,
+                                                 warning and " · The file warns: " .. warning or "")
+  return {picture(image, read(out .. ".svg")), html('<span class="source">' .. escape(source) .. "</span>")}
+end
+
+local kinds = {show = show, play = play, plot = plot}
+
+local function figure(image)
+  local kind, rest = image.src:match("^(%a+):(.*)$")
+  if not kinds[kind] then
+    fail("no figure by " .. image.src .. ": a figure is show:…, play:… or plot:…")
+  end
+  return kinds[kind](image, words_of(rest))
+end
+
+-- The lines FIRST-LAST of a text ("2-9").
+local function lines_of(text, range)
+  local first, last = range:match("^(%d+)-(%d+)$")
+  if not first then fail("lines=\"" .. range .. "\" is no range such as 2-9") end
+  local kept, number = {}, 0
+  for line in text:gmatch("([^\n]*)\n") do
+    number = number + 1
+    if number >= tonumber(first) and number <= tonumber(last) then kept[#kept + 1] = line end
+  end
+  if #kept == 0 then fail("there are no lines " .. range) end
+  return table.concat(kept, "\n")
+end
+
+-- The first `count` characters of each line of a text.
+local function columns_of(text, count)
+  if not tonumber(count) then fail("columns=\"" .. count .. "\" is no number") end
+  local kept = {}
+  for line in (text:gsub("\n+$", "") .. "\n"):gmatch("([^\n]*)\n") do
+    local ends = utf8.offset(line, tonumber(count) + 1)
+    kept[#kept + 1] = ends and line:sub(1, ends - 1):gsub("%s+$", "") or line
+  end
+  return table.concat(kept, "\n")
+end
+
+local function code(block)
+  local command = block.attributes.run
+  if not command then return nil end
+  local output = run_commlab(words_of(command))
+  if block.attributes.lines then output = lines_of(output, block.attributes.lines) end
+  if block.attributes.columns then output = columns_of(output, block.attributes.columns) end
+  return pandoc.CodeBlock("$ ./commlab " .. command .. "\n" .. output:gsub("\n+$", ""), pandoc.Attr("", block.classes))
+end
+
+-- A comment, such as that of the license, begins no slide.
+local function comment(block)
+  if block.format == "html" and block.text:match("^<!%-%-") then return {} end
+end
+
+local function settings(meta)
+  commlab = pandoc.utils.stringify(meta.commlab)
+  scratch = pandoc.utils.stringify(meta.scratch)
+end
+
+return {{Meta = settings}, {Image = figure, CodeBlock = code, RawBlock = comment}}

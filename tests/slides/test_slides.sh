@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `make slides`: a browser walks through every slide of every deck at 1280 x 720. Nothing overflows, no figure is missing,
+# the console is silent, the PDF has a page for each slide, and the same input gives the same bytes. Needs pandoc,
+# Chromium and reveal.js (npm and its network, or an earlier `make slides`). Usage: test_slides.sh [BUILD]. Takes long.
+
+. tests/cases.sh
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+made=$scratch/made
+subject=(slides/build.sh --to "$made")
+
+# walk PAGE: true if the driver finds no fault and the console is silent.
+walk() {
+    local page=$scratch/walked.html
+    { cat "$1"; echo '<script>'; cat tests/slides/walk.js; echo '</script>'; } >"$page"
+    timeout 75 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,720 \
+        --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=60000 \
+        --dump-dom "file://$page" >"$scratch/dom" 2>"$scratch/err"
+    sed -n '/<pre id="findings">/,/<\/pre>/p' "$scratch/dom" | sed 's/<[^>]*>//g' >"$scratch/findings"
+    why="$(basename "$1"): $(cat "$scratch/findings"; grep CONSOLE "$scratch/err"; [ -s "$scratch/findings" ] || tail -n 5 "$scratch/err")"
+    ! grep -q CONSOLE "$scratch/err" && ! grep -q wrong: "$scratch/findings" && grep -q '^slides: [1-9]' "$scratch/findings"
+}
+
+makes_all_decks() { run 0 "$build" && cp "$scratch/out" "$scratch/decks"; }
+
+every_slide_of_every_deck_is_as_it_should() {
+    local page pages slides
+    for page in "$made"/*.html; do
+        walk "$page" || return 1
+        slides=$(sed -n 's/^slides: //p' "$scratch/findings")
+        pages=$(grep -a -c '/Type /Page$' "${page%.html}.pdf")
+        why="$(basename "$page"): $slides slides, and the PDF has $pages pages"
+        [ "$slides" = "$pages" ] || return 1
+    done
+}
+
+# One deck has figures of all kinds.
+gives_the_same_bytes_again() {
+    (cd "$made" && sha256sum 07-*) >"$scratch/sums"
+    run 0 "$build" 07 || return 1
+    why="other bytes: $(cd "$made" && sha256sum --check "$scratch/sums" 2>&1)"
+    (cd "$made" && sha256sum --check --status "$scratch/sums")
+}
+
+# Pages hold all that they show. Addresses in an SVG's xmlns are names.
+is_one_page_without_network() {
+    why=$(grep -noE '(src|href)="(https?:|//|[^d#"][^"]{0,60}\.(js|css|svg|png))[^"]{0,40}' "$made"/*.html | head -n 3)
+    [ -z "$why" ]
+}
+
+# ---- the walk can fail ---------------------------------------------------------------------------------------
+
+# deck TEXT: of one slide, made and walked.
+deck() {
+    printf -- '---\ntitle: A deck\n---\n\n## A slide\n\n%s\n\n::: notes\nA note.\n:::\n' "$1" >"$scratch/faulty.md"
+    run 0 --html "$build" "$scratch/faulty.md" && walk "$made/faulty.html"
+}
+finds() { ! deck "$2" && grep -q "$1" "$scratch/findings" "$scratch/err"; }
+
+passes_a_good_slide() { deck 'Text.'; }
+finds_a_slide_that_is_too_long() { finds 'wrong: slide 2: .* too low' "$(printf -- '- a line\n%.0s' {1..30})"; }
+finds_a_line_that_is_too_long() { finds 'wrong: slide 2: .* too far to the right\|wide in' "    $(yes word | head -n 40 | xargs)"; }
+# pandoc refuses a figure whose file is not there; the walk finds one that got lost.
+finds_a_missing_figure() {
+    refuses_deck 'gone.svg' '<img src="gone.svg" alt="gone">' && deck '![ring](show:ring)' || return 1
+    sed 's|src="data:image/svg[^"]*"|src="data:image/svg+xml;base64,AAAA"|' "$made/faulty.html" >"$made/lost.html"
+    ! walk "$made/lost.html" && grep -q 'wrong: slide 2: a figure is missing: ring' "$scratch/findings"
+}
+finds_an_error_on_the_console() { finds 'CONSOLE.*it broke' '<script>console.error("it broke")</script>'; }
+finds_a_script_that_fails() { finds 'CONSOLE.*nowhere' '<script>nowhere()</script>'; }
+finds_a_player_that_is_too_large() { finds 'of the player ends at' '![ring](play:ring --ranks 4){zoom="2"}'; }
+
+# ---- mistakes of authors -------------------------------------------------------------------------------------
+
+refuses_deck() {
+    printf -- '---\ntitle: A deck\n---\n\n## A slide\n\n%s\n' "$2" >"$scratch/faulty.md"
+    rm -f "$made/faulty.html"
+    ! run 0 --html "$build" "$scratch/faulty.md" || { why="it was made"; return 1; }
+    why="not '$1': $(cat "$scratch/err")"
+    grep -qF -- "$1" "$scratch/err" && [ ! -e "$made/faulty.html" ]
+}
+names_an_unknown_figure() { refuses_deck 'no figure by ring.svg' '![ring](ring.svg)'; }
+names_what_show_refuses() { refuses_deck "no algorithm 'rng'" '![ring](show:rng)'; }
+names_a_missing_file() { refuses_deck 'there is no labs/07-ring-vs-tree/expected/x.csv' '![x](plot:labs/07-ring-vs-tree/expected/x.csv)'; }
+refuses_what_differs_by_machine() { refuses_deck 'may not run in a deck' '``` {run="bench allreduce -n 2"}
+```'; }
+asks_for_words() { refuses_deck 'no text between its brackets' '![](show:ring)'; }
+names_the_decks() { refuses 2 "no deck begins with 'nothing'; there are: " "$build" nothing; }
+says_what_installs_pandoc() {
+    local path=$scratch/bin
+    mkdir -p "$path" && ln -sf "$(command -v bash)" "$(command -v dirname)" "$path"
+    local subject=("$(command -v env)" "PATH=$path" "$(command -v bash)" slides/build.sh)
+    refuses 3 './setup.sh --slides installs it' "$build"
+}
+
+cases='makes_all_decks every_slide_of_every_deck_is_as_it_should gives_the_same_bytes_again is_one_page_without_network
+    passes_a_good_slide finds_a_slide_that_is_too_long finds_a_line_that_is_too_long finds_a_missing_figure
+    finds_an_error_on_the_console finds_a_script_that_fails finds_a_player_that_is_too_large
+    names_an_unknown_figure names_what_show_refuses names_a_missing_file refuses_what_differs_by_machine asks_for_words
+    names_the_decks'
+if [ -z "$chromium" ] || ! command -v pandoc >/dev/null || ! command -v gnuplot >/dev/null; then
+    skip 'pandoc, gnuplot or Chromium is not installed' $cases
+elif [ ! -e "$build/slides/reveal" ] && { run 3 --html "$build" 07; [ ! -e "$build/slides/reveal" ]; }; then
+    skip "reveal.js is not to be had: $(cat "$scratch/err")" $cases
+else
+    check_with inih $cases
+fi
+check says_what_installs_pandoc
+exit $failed
