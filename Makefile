@@ -50,7 +50,7 @@ model_c   := $(wildcard labs/*/model.c)
 check_c   := $(wildcard labs/*/check.c labs/primer/*/check.c)
 # A homework's harness.c and try.c are compiled together with what a student wrote, and its starter is the student's.
 homework_c := $(filter-out %/harness.c %/try.c,$(wildcard labs/homework/*/*.c))
-cmd_c     := $(wildcard cmd/*.c cmd/*/*.c cmd/*/*/*.c) $(model_c) $(check_c) $(homework_c)
+cmd_c     := $(wildcard cmd/*.c cmd/*/*.c cmd/*/*/*.c) $(model_c) $(check_c) $(filter-out $(if $(wildcard cmd/grade/grad*.c),,%/grade.c),$(homework_c))
 lab_c     := $(filter-out %/model.c %/check.c,$(wildcard labs/*/*.c labs/primer/*/*.c))
 # Those in CLAB_TEST_EXCEPT are not run (tests/run.sh), and not built.
 test_all_c := $(wildcard tests/*/test_*.c)
@@ -286,9 +286,10 @@ $(checks_o): compile += -include $(B)/checks.h
 # ---- the homeworks, likewise; cmd/grade/homeworks.c has the list of them --------------------------------------------
 
 graded_c := $(filter %/grade.c,$(homework_c))
+linked_c := $(filter $(graded_c),$(cmd_c))
 $(foreach c,$(graded_c),$(eval $(call objects,$c): compile += -DHOMEWORK=homework_$(call folder_of,$c)))
 
-homeworks_h := \#define HOMEWORKS(X)$(foreach c,$(graded_c), X("$(call folder_of,$c)", homework_$(call folder_of,$c)))
+homeworks_h := \#define HOMEWORKS(X)$(foreach c,$(linked_c), X("$(call folder_of,$c)", homework_$(call folder_of,$c)))
 $(call keep,$(B)/homeworks.h,$(homeworks_h))
 homeworks_o := $(B)/obj/cmd/grade/homeworks.o
 $(homeworks_o): $(B)/homeworks.h
@@ -356,7 +357,7 @@ $(library): $(call objects,$(library_c)) $(B)/objects
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The subcommands but not main, for the tests.
-$(B)/libcmd.a: $(call objects,$(filter-out cmd/main.c,$(cmd_c))) $(B)/objects
+$(B)/libcmd.a: $(call objects,$(sort $(filter-out cmd/main.c,$(cmd_c)) $(homework_c))) $(B)/objects
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
@@ -513,7 +514,7 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_nccl_fake.sh,$(B)/tests/test_conformance $(B)/tests/test_shrink) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
-all_c := $(library_c) $(cmd_c) $(lab_c) $(test_all_c) $(fuzz_c) $(faults_c) $(conform_c)
+all_c := $(sort $(library_c) $(cmd_c) $(homework_c)) $(lab_c) $(test_all_c) $(fuzz_c) $(faults_c) $(conform_c)
 all_o := $(call objects,$(all_c)) $(gloo_o) $(mpi_o) $(nccl_o) $(tuner_o) $(profiler_o)
 -include $(wildcard $(B)/obj/tests/gpu/*.d $(B)/obj/tests/gpu/*/*.d) $(all_o:.o=.d)
 

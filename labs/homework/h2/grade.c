@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+// Homework h2: an allreduce for one's own cluster, written as a stage function. Proved at every number of ranks, counted,
+// and priced in virtual time on the student's cluster and on a hidden one.
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/output.h"
+#include "core/base/text.h"
+#include "cmd/grade/homework.h"
+#include "cmd/grade/seed.h"
+#include "labs/homework/h2/advice.h"
+#include "labs/homework/h2/price.h"
+#include "labs/homework/h2/schedule.h"
+
+static const char own_seed[] = "h2 cluster", hidden_seed[] = "h2 hidden cluster";
+
+// What is asked of the student's code: its own and a hidden cluster, 1 to 16 ranks, and some that tell mistakes apart.
+enum { OWN, HIDDEN, FIRST, LAST = FIRST + 15, EVEN, EVEN_3, DEALT, DEALT_3, ORDERED, ORDERED_10, CASES };
+enum { MOST_BYTES = 48 << 20, MOST_SECONDS = 20 };
+
+struct h2 {
+    struct grading *grading;
+    struct h2_cluster clusters[CASES];
+    struct h2_scale scales[2]; // of OWN and HIDDEN
+    struct h2_schedule schedules[CASES];
+    struct grading_run run;
+};
+
+// ---- the clusters ------------------------------------------------------------------------------------------------------
+
+static int choose(struct h2 *h2)
+{
+    uint64_t seed;
+    CLAB_TRY(homework_seed(NULL, grading_student(h2->grading), own_seed, &seed));
+    CLAB_TRY(h2_cluster_choose(seed, &h2->clusters[OWN], &h2->scales[OWN]));
+    CLAB_TRY(h2_cluster_choose(grading_seed(h2->grading, hidden_seed, true), &h2->clusters[HIDDEN], &h2->scales[HIDDEN]));
+    for (int i = FIRST; i <= LAST; i++)
+        h2_cluster_places(seed, i - FIRST + 1, &h2->clusters[i]);
+    h2_cluster_even(8, 2, &h2->clusters[EVEN]);
+    h2_cluster_even(12, 3, &h2->clusters[EVEN_3]);
+    h2_cluster_dealt(8, 2, &h2->clusters[DEALT]);
+    h2_cluster_dealt(12, 3, &h2->clusters[DEALT_3]);
+    h2_cluster_ordered(7, &h2->clusters[ORDERED]);
+    h2_cluster_ordered(10, &h2->clusters[ORDERED_10]);
+    for (int i = FIRST; i < CASES; i++)
+        h2->clusters[i].bytes = h2->clusters[OWN].bytes;
+    return CLAB_OK;
+}
+
+// ---- what the code says ------------------------------------------------------------------------------------------------
+
+static void ask(struct h2 *h2)
+{
+    char question[CASES * 96];
+    struct clab_text text = clab_text_begin(question, sizeof question);
+    for (int i = 0; i < CASES; i++)
+        h2_schedule_ask(&h2->clusters[i], &text);
+    grading_give(h2->grading, "ask", question, strlen(question));
+    h2->run = grading_run(h2->grading, "ask schedules", MOST_SECONDS);
+}
+
+static int read_all(struct h2 *h2)
+{
+    struct h2_words words = {0};
+    struct clab_verifier *verifier;
+    size_t bytes = 0;
+    words.data = grading_file(h2->grading, "schedules", MOST_BYTES, &bytes);
+    words.count = words.data ? bytes / sizeof(int32_t) : 0;
+    CLAB_TRY(clab_verifier_create(&verifier));
+    int err = CLAB_OK;
+    for (int i = 0; i < CASES && !err; i++)
+        err = h2_schedule_read(&words, &h2->clusters[i], verifier, &h2->schedules[i]);
+    clab_verifier_free(verifier);
+    return err;
+}
+
+// ---- the proof ---------------------------------------------------------------------------------------------------------
+
+static bool proved(const struct h2 *h2, int i)
+{
+    return h2->schedules[i].is_proved;
+}
+
+static void note(struct h2 *h2, const char *key, const char *text)
+{
+    if (*text)
+        grading_note(h2->grading, key, "%s", text);
+}
+
+// Why a case has no proof: what was seen, in one sentence.
+static const char *why(const struct h2 *h2, int i, char *text_p, size_t room)
+{
+    const struct h2_schedule *s = &h2->schedules[i];
+    char hosts[64];
+    h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts);
+    snprintf(text_p, room, "with %d rank%s on hosts %s: %s%s%s", h2->clusters[i].nranks,
+             h2->clusters[i].nranks == 1 ? "" : "s", hosts, s->flaw > 0 ? clab_flaw_text((enum clab_flaw)s->flaw) : "",
+             s->flaw > 0 ? ": " : "",
+             s->is_there || s->text[0] ? s->text
+             : h2->run.ended           ? "your code wrote too many steps"
+                                       : h2->run.why);
+    return text_p;
+}
+
+static void explain(struct h2 *h2, int i)
+{
+    char text[H2_ADVICE], hosts[64];
+    struct h2_pattern pattern = {.even = proved(h2, EVEN) && proved(h2, EVEN_3),
+                                 .dealt = proved(h2, DEALT) && proved(h2, DEALT_3),
+                                 .ordered = proved(h2, ORDERED) && proved(h2, ORDERED_10)};
+    for (int P = 1; P <= 16; P++)
+        pattern.proved[P] = proved(h2, FIRST + P - 1);
+    note(h2, "proof", h2_advice_proof(&h2->schedules[i], &h2->clusters[i], text));
+    note(h2, "proof", h2_advice_pattern(&pattern, text));
+    grading_note(h2->grading, "proof",
+                 "to see its stages: build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c && work/h2/try %s",
+                 h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
+}
+
+static void judge_proof(struct h2 *h2)
+{
+    char reason[900];
+    int n = 0, first = -1;
+    for (int i = FIRST; i <= LAST; i++) {
+        n += proved(h2, i);
+        first = first < 0 && !proved(h2, i) ? i : first;
+    }
+    if (first < 0) {
+        grading_award(h2->grading, "proof", 1, "proved for 1 to 16 ranks");
+        return;
+    }
+    // One rank has its sum before anything happens.
+    grading_award(h2->grading, "proof", n > 1 ? n / 16.0 : 0, "proved for %d of 16 numbers of ranks; not %s", n,
+                  why(h2, first, reason, sizeof reason));
+    explain(h2, first);
+}
+
+// ---- what goes between hosts -------------------------------------------------------------------------------------------
+
+// 1 for the least that is possible, 0 for twice as much. What is not proved has sent nothing that counts.
+static double thrift(const struct h2_schedule *schedule)
+{
+    const struct h2_traffic *t = &schedule->traffic;
+    const double share = 2 - t->sent / t->least;
+    return !schedule->is_proved || share < 0 ? 0 : share > 1 - 1e-9 ? 1 : share;
+}
+
+static void judge_bytes(struct h2 *h2)
+{
+    char text[H2_ADVICE];
+    double sum = 0;
+    int worst = FIRST + 1, counted = 0;
+    for (int i = FIRST + 1; i <= LAST; i++) {
+        const double share = thrift(&h2->schedules[i]);
+        sum += share;
+        counted += proved(h2, i);
+        worst = proved(h2, i) && (!proved(h2, worst) || share < thrift(&h2->schedules[worst])) ? i : worst;
+    }
+    const struct h2_schedule *s = &h2->schedules[worst];
+    if (!s->is_proved) {
+        grading_fail(h2->grading, "bytes", "no schedule between hosts is proved, so there is none to count");
+        return;
+    }
+    if (sum == 15) {
+        grading_award(h2->grading, "bytes", 1, "with 2 to 16 ranks, no host sends more than the least that is possible");
+        return;
+    }
+    char hosts[64];
+    grading_award(h2->grading, "bytes", sum / 15,
+                  "%d of 15 numbers of ranks are proved, and count. The worst, %d ranks on hosts %s: host %d sends %.2f times "
+                  "the array to other hosts; %.2f is the least",
+                  counted, h2->clusters[worst].nranks, h2_cluster_hosts(&h2->clusters[worst], hosts, sizeof hosts),
+                  s->traffic.host, s->traffic.sent, s->traffic.least);
+    note(h2, "bytes", h2_advice_bytes(s, &h2->clusters[worst], text));
+}
+
+// ---- time --------------------------------------------------------------------------------------------------------------
+
+// 0 for the best shipped algorithm, a half for the best one with ranks in the order of hosts, 1 for the reference.
+static double speed(const struct h2_scale *scale, double seconds)
+{
+    if (seconds <= scale->reference * (1 + 1e-9))
+        return 1;
+    if (seconds <= scale->ordered)
+        return 0.5 + 0.5 * (scale->ordered - seconds) / (scale->ordered - scale->reference);
+    return seconds < scale->shipped ? 0.5 * (scale->shipped - seconds) / (scale->shipped - scale->ordered) : 0;
+}
+
+static int price(const struct h2 *h2, int i, double *seconds_p)
+{
+    const struct clab_listing *l = h2->schedules[i].listing;
+    struct clab_net *net;
+    CLAB_TRY(h2_cluster_net(&h2->clusters[i], &net));
+    const int err = h2_price(&h2->clusters[i], h2->clusters[i].member, net, &l->problem, &l->algorithm, seconds_p);
+    clab_net_free(net);
+    return err;
+}
+
+static void judge_time(struct h2 *h2, int i, const char *key)
+{
+    const struct h2_scale *scale = &h2->scales[i];
+    char text[H2_ADVICE];
+    double seconds;
+    if (!proved(h2, i)) {
+        char reason[900];
+        grading_fail(h2->grading, key, "not proved, so it has no time: %s", why(h2, i, reason, sizeof reason));
+        return;
+    }
+    if (price(h2, i, &seconds)) {
+        grading_fail(h2->grading, key, "the simulator could not price it: tell your teacher");
+        return;
+    }
+    grading_award(h2->grading, key, speed(scale, seconds),
+                  "%.2f ms; reference %.2f ms; best shipped %.2f ms (%s), with ranks in the order of hosts %.2f ms (%s); "
+                  "nobody can be below %.2f ms",
+                  1e3 * seconds, 1e3 * scale->reference, 1e3 * scale->shipped, scale->shipped_name, 1e3 * scale->ordered,
+                  scale->ordered_name, 1e3 * scale->bound);
+    if (speed(scale, seconds) < 1)
+        note(h2, key, h2_advice_time(&h2->schedules[i], &h2->clusters[i], text));
+    if (i == OWN)
+        grading_rank(h2->grading, seconds / scale->bound);
+}
+
+// ---- grading -----------------------------------------------------------------------------------------------------------
+
+static int judge(struct h2 *h2)
+{
+    CLAB_TRY(choose(h2));
+    ask(h2);
+    CLAB_TRY(read_all(h2));
+    judge_proof(h2);
+    judge_bytes(h2);
+    judge_time(h2, OWN, "time");
+    judge_time(h2, HIDDEN, "hidden");
+    return CLAB_OK;
+}
+
+static void grade(struct grading *g)
+{
+    if (!grading_build(g, "labs/homework/h2/harness.c"))
+        return;
+    struct h2 *h2 = calloc(1, sizeof *h2);
+    const int err = h2 ? (h2->grading = g, judge(h2)) : CLAB_ENOMEM;
+    if (err)
+        grading_fail(g, NULL, "the grader could not do it: %s", clab_strerror(err));
+    for (int i = 0; h2 && i < CASES; i++)
+        h2_schedule_free(&h2->schedules[i]);
+    free(h2);
+}
+
+// ---- starting ----------------------------------------------------------------------------------------------------------
+
+static int write_network(const struct h2_cluster *cluster, const char *student, const char *path)
+{
+    char text[4096];
+    struct clab_output output;
+    h2_cluster_text(cluster, student, text, sizeof text);
+    CLAB_TRY(clab_output_open(path, &output));
+    fputs(text, output.file);
+    return clab_output_close(&output);
+}
+
+static int start(const char *student, const char *folder)
+{
+    struct h2_cluster cluster;
+    struct h2_scale scale;
+    uint64_t seed;
+    char *path;
+    CLAB_TRY(homework_seed(NULL, student, own_seed, &seed));
+    CLAB_TRY(h2_cluster_choose(seed, &cluster, &scale));
+    if (asprintf(&path, "%s/network.net", folder) < 0)
+        return CLAB_ENOMEM;
+    const int err = write_network(&cluster, student, path);
+    if (!err)
+        printf("  work/h2/network.net (your cluster: %d ranks on %d hosts)\n", cluster.nranks, cluster.nhosts);
+    free(path);
+    return err;
+}
+
+static const struct homework_test tests[] = {
+    {"proof", "the sum is right on every rank, for 1 to 16 ranks on any hosts", 30, false},
+    {"bytes", "no host sends more to others than it must", 15, false},
+    {"time", "simulated time on your own cluster", 20, false},
+    {"hidden", "simulated time on a cluster that you have not seen", 15, true},
+    {0},
+};
+
+const struct homework HOMEWORK = {
+    .title = "An allreduce for your own cluster",
+    .file = "mine.c",
+    .tests = tests,
+    .leaderboard = "time, as a multiple of what the adapters need",
+    .grade = grade,
+    .start = start,
+};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Homework h2: every student's cluster is worth the thought, the reference has all points, and each typical mistake is
+// named.
+
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <dirent.h>
+#include <math.h>
+
+#include "core/base/err.h"
+#include "core/base/text.h"
+#include "labs/homework/h2/price.h"
+#include "labs/homework/h2/schedule.h"
+#include "labs/homework/h2/wire.h"
+#include "tests/fixtures/grading.h"
+#include "tests/fixtures/needs.h"
+
+enum { STUDENTS = 20, MOST_MISTAKES = 40 };
+
+static const char reference[] = "tests/homework/h2/reference.c", starter[] = "labs/homework/h2/starter/mine.c";
+
+extern const struct homework homework_h2;
+
+// What a submission is told, for the student of that number.
+static void grade(struct grading *g, int student, const char *submission)
+{
+    static char id[16];
+    snprintf(id, sizeof id, "s%d", student);
+    grading_begin(g, &homework_h2, id, submission);
+    homework_h2.grade(g);
+}
+
+// ---- clusters ----------------------------------------------------------------------------------------------------------
+
+static void test_no_shipped_algorithm_comes_near_the_reference(void **state)
+{
+    (void)state;
+    needs_inih();
+    for (uint64_t seed = 0; seed < STUDENTS; seed++) {
+        struct h2_cluster cluster;
+        struct h2_scale scale;
+        assert_int_equal(h2_cluster_choose(seed, &cluster, &scale), CLAB_OK);
+        assert_true(scale.shipped >= 1.15 * scale.reference);
+        assert_true(scale.ordered >= 1.15 * scale.reference);
+        assert_true(scale.bound <= scale.reference && scale.reference < 1.2 * scale.bound);
+    }
+}
+
+static void test_a_cluster_is_what_its_text_says(void **state)
+{
+    (void)state;
+    needs_inih();
+    for (uint64_t seed = 0; seed < STUDENTS; seed++) {
+        struct h2_cluster cluster, again;
+        struct clab_net *net;
+        int seen[H2_HOSTS * H2_SLOTS] = {0};
+        h2_cluster_draw(seed, &cluster);
+        h2_cluster_draw(seed, &again);
+        assert_memory_equal(&cluster, &again, sizeof cluster);
+        assert_int_equal(h2_cluster_net(&cluster, &net), CLAB_OK);
+        assert_int_equal(net->nodes, cluster.nhosts);
+        assert_int_equal(net->ranks_per_node, cluster.slots);
+        assert_int_equal(net->topology.adapters, 1);
+        assert_true(fabs(net->inter.alpha - 1e-6 * cluster.alpha_us) < 1e-12);
+        assert_true(fabs(net->inter.beta * 1e6 * cluster.mbits / 8 - 1) < 1e-9);
+        for (int rank = 0; rank < cluster.nranks; rank++) {
+            assert_int_equal(cluster.member[rank] / net->ranks_per_node, cluster.host[rank]);
+            assert_int_equal(seen[cluster.member[rank]]++, 0);
+        }
+        clab_net_free(net);
+    }
+}
+
+static void test_places_have_a_rank_on_every_host(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++)
+        for (int nranks = 1; nranks <= 16; nranks++) {
+            struct h2_cluster cluster;
+            int size[H2_HOSTS] = {0}, sum = 0;
+            h2_cluster_places(seed, nranks, &cluster);
+            for (int rank = 0; rank < nranks; rank++)
+                size[cluster.host[rank]]++;
+            for (int host = 0; host < cluster.nhosts; host++) {
+                assert_true(size[host] > 0 && size[host] == cluster.size[host]);
+                sum += size[host];
+            }
+            assert_int_equal(sum, nranks);
+        }
+}
+
+// ---- points ------------------------------------------------------------------------------------------------------------
+
+static void test_the_reference_has_all_points_and_the_time_of_the_formula(void **state)
+{
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    for (int student = 0; student < STUDENTS; student++) {
+        struct grading g;
+        grade(&g, student, reference);
+        // 20 and 15 points are for a time that is at most the formula's; below it nothing is hidden, so times are equal.
+        assert_true(fabs(grading_sum(&g) - 80) < 1e-9);
+        double mine, formula;
+        assert_int_equal(sscanf(grading_text(&g, "time"), "%lf ms; reference %lf ms", &mine, &formula), 2);
+        assert_true(mine == formula);
+        grading_end(&g);
+    }
+}
+
+static void test_the_starter_builds_and_says_what_to_do(void **state)
+{
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    struct grading g;
+    grade(&g, 0, starter);
+    assert_true(grading_sum(&g) == 0);
+    assert_non_null(strstr(grading_text(&g, "proof"), "No rank receives anything: stage() returns CLAB_DONE at once"));
+    grading_end(&g);
+}
+
+// Each file of wrong/ says in a line "// expects: TEST: WORDS" what the message of that test has.
+static void expect_words(const char *path)
+{
+    char test[16], words[200];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*[^\n]\n// expects: %15[^:]: %199[^\n]", test, words), 2);
+    fclose(file);
+    struct grading g;
+    grade(&g, 1, path);
+    if (!strstr(grading_text(&g, test), words))
+        fail_msg("%s: no '%s' in: %s", path, words, grading_text(&g, test));
+    assert_true(grading_sum(&g) < 60);
+    grading_end(&g);
+}
+
+static void test_each_mistake_is_named(void **state)
+{
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    int n = 0;
+    DIR *folder = opendir("tests/homework/h2/wrong");
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[400];
+        snprintf(path, sizeof path, "tests/homework/h2/wrong/%s", entry->d_name);
+        if (entry->d_name[0] != '.') {
+            expect_words(path);
+            n++;
+        }
+    }
+    closedir(folder);
+    assert_true(n >= 10);
+}
+
+// ---- data that nobody trusts ---------------------------------------------------------------------------------------------
+
+// A schedule of two ranks that only waits for being read: `words` behind its head.
+static struct h2_schedule read_words(const int32_t *words, size_t count)
+{
+    struct h2_cluster cluster;
+    struct h2_schedule schedule;
+    struct clab_verifier *verifier;
+    struct h2_words all = {.data = (const char *)words, .count = count};
+    h2_cluster_even(2, 2, &cluster);
+    cluster.bytes = 1024;
+    assert_int_equal(clab_verifier_create(&verifier), CLAB_OK);
+    assert_int_equal(h2_schedule_read(&all, &cluster, verifier, &schedule), CLAB_OK);
+    clab_verifier_free(verifier);
+    h2_schedule_free(&schedule);
+    return schedule;
+}
+
+#define EXCHANGE(peer) 2, CLAB_SEND, peer, 0, 0, 1, 0, 0, 0, CLAB_RECV_REDUCE, peer, 0, 0, 0, 0, 0, 1, WIRE_DONE, -1
+
+static void test_a_schedule_is_read_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    const int32_t words[] = {WIRE_MAGIC, 2, 1, 1, 0, EXCHANGE(1), EXCHANGE(0)};
+    const size_t count = sizeof words / sizeof *words;
+    assert_true(read_words(words, count).is_proved);
+    for (size_t n = 0; n < count; n++) {
+        const struct h2_schedule schedule = read_words(words, n);
+        assert_false(schedule.is_proved || schedule.is_there);
+    }
+}
+
+static void test_words_that_are_no_schedule_are_refused(void **state)
+{
+    (void)state;
+    const int32_t good[] = {WIRE_MAGIC, 2, 1, 1, 0, EXCHANGE(1), EXCHANGE(0)};
+    const int32_t bad[] = {INT32_MIN, -7, 1 << 20, INT32_MAX};
+    const size_t count = sizeof good / sizeof *good;
+    for (size_t at = 0; at < count; at++)
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            int32_t words[sizeof good / sizeof *good];
+            memcpy(words, good, sizeof good);
+            words[at] = bad[i];
+            const struct h2_schedule schedule = read_words(words, count);
+            // What a send has as dst, a receive as src and CLAB_DONE as its value means nothing.
+            if (schedule.is_proved)
+                assert_true(good[at] == 0 || good[at] == -1);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_shipped_algorithm_comes_near_the_reference),
+        cmocka_unit_test(test_a_cluster_is_what_its_text_says),
+        cmocka_unit_test(test_places_have_a_rank_on_every_host),
+        cmocka_unit_test(test_the_reference_has_all_points_and_the_time_of_the_formula),
+        cmocka_unit_test(test_the_starter_builds_and_says_what_to_do),
+        cmocka_unit_test(test_each_mistake_is_named),
+        cmocka_unit_test(test_a_schedule_is_read_whole_or_not_at_all),
+        cmocka_unit_test(test_words_that_are_no_schedule_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
