@@ -199,7 +199,7 @@ clean: ## remove build/ and the link ./commlab
 	$(Q)rm -rf build commlab
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile tests/fakes/fakes.mk
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile pack/pack.mk tests/fakes/fakes.mk
 	@echo '  make labNN    run lab NN: a table of measurements and predictions, and a figure'
 	@echo
 	@echo '  NO_X=1        build without X; WITH_X=1 fails if X is missing; X is one of'
@@ -506,6 +506,7 @@ needs-cmocka: $(B)/probes.mk
 	@$(if $(probed_test_ldlibs),:,echo 'the tests need cmocka: ./setup.sh installs it' >&2; exit 1)
 
 include tests/fakes/fakes.mk
+include pack/pack.mk
 
 tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
     $(call run_by,test_doctor.sh,$(fake_nvml)) \

@@ -35,11 +35,24 @@ static const struct {
     const struct lab_check *check;
 } checks[] = {LAB_CHECKS(ENTRY){NULL, NULL}};
 
-static const struct lab_check *find_check(const struct course_unit *unit)
+static const struct lab_check *linked_check(const struct course_unit *unit)
 {
     for (size_t i = 0; checks[i].folder; i++)
         if (!strcmp(checks[i].folder, unit->folder))
             return checks[i].check;
+    return NULL;
+}
+
+bool check_is_linked(const struct course_unit *unit)
+{
+    return linked_check(unit);
+}
+
+static const struct lab_check *find_check(const struct course_unit *unit)
+{
+    const struct lab_check *check = linked_check(unit);
+    if (check)
+        return check;
     clab_error("check: unit %s has no check.c in this build", unit->id);
     return NULL;
 }
@@ -179,9 +192,12 @@ static void compare(const struct course *course, const struct course_unit *unit,
 {
     char after[PATH_MAX], file[PATH_MAX];
     int status;
-    if (course_unit_path(course, unit, "after.c", after) || course_mine_path(course, unit, "comparison.diff", file) ||
-        access(after, R_OK) != 0)
+    if (course_unit_path(course, unit, "after.c", after) || course_mine_path(course, unit, "comparison.diff", file))
         return;
+    if (!course_has_solution(course, unit)) {
+        printf("Your copy of the kit has no after.c: your teacher shows one solution, and compares it with yours.\n");
+        return;
+    }
     const pid_t pid = child_fork();
     if (pid == 0) {
         if (freopen(file, "w", stdout))

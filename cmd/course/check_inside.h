@@ -46,6 +46,9 @@ struct check {
     int err; // not the student's fault: CLAB_ENOMEM, CLAB_EIO, CLAB_EPEER (a signal ends us)
 };
 
+// Whether this program has the unit's check. Its check.c may be missing: a class is not given it (pack/handout.sh).
+bool check_is_linked(const struct course_unit *unit);
+
 // The case that is begun is over: say that it passed.
 void check_end_case(struct check *c);
 // Fail the case with one or more lines of facts, ended by line breaks, and an advice (NULL: none).

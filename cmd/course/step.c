@@ -12,6 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "cmd/lab/card.h"
+#include "cmd/course/check_inside.h"
 #include "cmd/course/page.h"
 #include "cmd/course/usual.h"
 #include "cmd/kit/kit.h"
@@ -185,7 +186,8 @@ static void step_check(const struct state *state, struct course_step *s)
 static bool find_step(const struct state *state, struct course_step *s)
 {
     const bool can_predict = is_in_kit(state, "predict.txt"), is_lab = is_in_kit(state, "lab.conf"),
-               can_start = is_in_kit(state, "before.c"), can_check = can_start && is_in_kit(state, "check.c");
+               can_start = is_in_kit(state, "before.c"),
+               can_check = can_start && (is_in_kit(state, "check.c") || check_is_linked(state->unit));
     if (has(state, JOURNAL_PASSED))
         return false;
     const bool predicts = can_predict && !has(state, JOURNAL_PREDICTED);
@@ -219,10 +221,14 @@ static bool is_begun(const struct state *state)
 // A unit that is passed ends with a comparison and its questions, before the next one begins.
 static void say_end(const struct state *passed, struct course_step *s)
 {
+    const struct course_unit *unit = passed->unit;
     char page[256];
     say_page(passed, PAGE_EXPLAIN, page, sizeof page);
-    SAY(s->end, "You have passed %s. Compare work/%s/mine.c with %s/after.c,\nand answer the questions in %s.",
-        passed->unit->id, passed->unit->id, passed->unit->folder, page);
+    if (course_has_solution(passed->course, unit))
+        SAY(s->end, "You have passed %s. Compare work/%s/mine.c with %s/after.c,\nand answer the questions in %s.", unit->id,
+            unit->id, unit->folder, page);
+    else
+        SAY(s->end, "You have passed %s. Answer the questions in %s.\nYour teacher shows one solution.", unit->id, page);
 }
 
 static bool find_in_course(const struct course *course, const struct journal *journal, struct course_step *s)

@@ -229,3 +229,9 @@ int course_work_path(const struct course *course, const char *file, char path_p[
 {
     return kit_work_path(course->root, "", file, path_p);
 }
+
+bool course_has_solution(const struct course *course, const struct course_unit *unit)
+{
+    char path[PATH_MAX];
+    return course_unit_path(course, unit, "after.c", path) == CLAB_OK && access(path, R_OK) == 0;
+}

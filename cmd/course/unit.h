@@ -48,3 +48,6 @@ int course_unit_path(const struct course *course, const struct course_unit *unit
 int course_mine_path(const struct course *course, const struct course_unit *unit, const char *file,
                      char path_p[PATH_MAX]);
 int course_work_path(const struct course *course, const char *file, char path_p[PATH_MAX]);
+
+// Whether the unit's after.c is there: not in what a class is given (pack/handout.sh).
+bool course_has_solution(const struct course *course, const struct course_unit *unit);

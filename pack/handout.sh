@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Makes what a student gets: `make handout` calls it when all is built.
+#
+#   LINK=... LIBRARIES=... pack/handout.sh BUILD FOLDER [TAR]
+#
+# - FOLDER is made anew, in the shape of the source tree, so that programs find labs, networks and scripts above themselves.
+#   TAR, if told, is the packed folder: the same bytes whenever the same sources were built by the same compiler.
+# - Programs and library are prebuilt, without symbols for a debugger. Other libraries are linked into them where the machine
+#   has their archives (lib*.a), so that a student needs a compiler and make alone.
+# - It holds no after.c, check.c, model.c, key.md, grade.c, no recorded run and no test. after is there as a program only,
+#   since `commlab lab` compares it with before.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$1 to=$2 tar=${3-}
+cc=${LINK%% *}
+version=$(sed -n 's/^version: *//p' CITATION.cff | tr -d '"')
+
+die() { echo "pack/handout.sh: $*" >&2; exit 1; }
+
+# ---- what is linked --------------------------------------------------------------------------------------------
+
+# archive_of -lNAME: the path of libNAME.a, if the compiler knows one that is no part of the C library.
+archive_of() {
+    local path
+    case $1 in -lm | -ldl | -lpthread | -lrt) return 1 ;; esac
+    path=$("$cc" -print-file-name="lib${1#-l}.a")
+    [ -e "$path" ] && realpath "$path"
+}
+
+# The terms of an archive, for those who get a copy of it.
+keep_licence() {
+    local package
+    package=$(dpkg-query -S "$1" 2>/dev/null | head -n 1 | cut -d: -f1)
+    [ -z "$package" ] || cp "/usr/share/doc/$package/copyright" "$to/licences/$(basename "$1" .a).txt" 2>/dev/null
+}
+
+# Copies the archives to build/lib. Leaves in `linked` how our programs are linked, in `needed` the libraries without archive.
+gather_libraries() {
+    local word path
+    linked=() needed=()
+    for word in $LIBRARIES; do
+        if path=$(archive_of "$word"); then
+            linked+=("$path")
+            install -m 644 "$path" "$to/build/lib/" && strip -g "$to/build/lib/$(basename "$path")" && keep_licence "$path" || return
+        else
+            linked+=("$word")
+            case $word in -lm | -ldl | -lpthread | -lrt) ;; *) needed+=("$word") ;; esac
+        fi
+    done
+}
+
+# link PROGRAM OBJECTS...: without the names that nobody looks up.
+link() {
+    local program=$1
+    shift
+    mkdir -p "$(dirname "$program")"
+    $LINK -o "$program" "$@" "${linked[@]}" && strip "$program"
+}
+
+link_all() {
+    local object program
+    "$cc" -O2 -c -o "$to/older.o" pack/older.c &&
+        link "$to/build/commlab" "$build/obj/cmd/main.o" -Wl,--whole-archive "$build/libcmd.a" -Wl,--no-whole-archive \
+            "$build/libcommlab.a" "$to/older.o" && rm "$to/older.o" || return
+    for object in "$build"/obj/labs/{,primer/}*/{before,after}.o; do
+        program=${object#"$build/obj/"}
+        link "$to/build/${program%.o}" "$object" "$build/libcommlab.a" || return
+    done
+}
+
+# The newest version of the C library that a program asks for.
+oldest_glibc() { objdump -T "$to"/build/commlab "$to"/build/labs/{,primer/}*/{before,after} | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1; }
+
+# ---- what is copied --------------------------------------------------------------------------------------------
+
+# copy FOLDER FIND-EXPRESSION...: the files of FOLDER that fit, with their folders.
+copy() {
+    local from=$1
+    shift
+    find "$from" -type f \( "$@" \) -print0 | tar --null -T - -cf - | tar -C "$to" --no-same-owner -xf -
+}
+
+copy_all() {
+    copy labs -not -path '*/expected/*' -not -path 'labs/homework/*' -not -name after.c -not -name check.c -not -name model.c \
+        -not -name price.h -not -name key.md -not -path labs/README.md -not -name record.sh &&
+        copy labs/07-ring-vs-tree/expected -name run.txt &&
+        copy plots -name '*.gp' && copy sim -name '*.h' -o -path 'sim/nets/*' -o -path 'sim/models/*' -o -name README.md &&
+        copy core -name '*.h' -o -path core/schedule/README.md -o -path core/job/README.md &&
+        copy cmd/doctor -name README.md && copy cmd/bench -name README.md && copy cmd/report -name README.md &&
+        copy cmd/trace -name README.md && copy cmd/accuracy -name README.md && copy cmd/sim -name README.md || return
+    # What a student reads, fills in and compiles against; all else of a homework judges it.
+    [ ! -d labs/homework ] || copy labs/homework -path 'labs/homework/h[0-9]/h[0-9].md' -o -name rubric.md -o -path '*/starter/*' \
+        -o -name harness.c -o -name driver.c -o -name try.c -o -name '*.h'
+}
+
+# A link to a page that is not there becomes its text, and no page compares with a file that is not there.
+unlink_pages() {
+    local page link
+    sed -i '/^    diff .*after\.c$/d' "$to"/labs/*/lab.md
+    find "$to" -name '*.md' -print0 | while IFS= read -r -d '' page; do
+        grep -o '](\([^):]*\))' "$page" | sed 's/^](//; s/)$//' | sort -u | while read -r link; do
+            [ -z "${link%%#*}" ] || [ -e "$(dirname "$page")/${link%%#*}" ] ||
+                LINK_TO=$link perl -0pi -e 's/\[([^][]*)\]\(\Q$ENV{LINK_TO}\E\)/$1/g' "$page"
+        done
+    done
+}
+
+# How a student's program is compiled: as here, but with the archives of build/lib first.
+write_labcc() {
+    sed 's|"\$build/libcommlab.a"|"$build/libcommlab.a" -L"$build/lib"|' "$build/labcc" >"$to/build/labcc" &&
+        chmod 755 "$to/build/labcc"
+}
+
+# Only what is linked into the program: of the other libraries, this says nothing of a student's machine.
+write_probes() {
+    local word
+    for word in $LIBRARIES; do
+        grep "^✓ ${word#-l}: " "$build/probes.txt"
+    done >"$to/build/probes.txt"
+    return 0
+}
+
+write_readme() {
+    local needs=${needed[*]-}
+    sed "s/@VERSION@/$version/g; s/@GLIBC@/$(oldest_glibc | tr _ ' ' | sed 's/GLIBC/glibc/')/; s/@MACHINE@/$(uname -m)/g;
+         s/@NEEDS@/${needs:+, and the libraries ${needs//-l/lib}}/" pack/handout/README.md >"$to/README.md"
+}
+
+# ---- all of it -------------------------------------------------------------------------------------------------
+
+make_folder() {
+    rm -rf "$to" && mkdir -p "$to/build/lib" "$to/licences" && gather_libraries && link_all && copy_all &&
+        install -m 644 "$build/libcommlab.a" "$to/build/" && strip -g "$to/build/libcommlab.a" &&
+        write_labcc && write_probes && install -m 644 LICENSE "$to/" && install -m 644 pack/handout/Makefile "$to/" &&
+        write_readme && unlink_pages && ln -s build/commlab "$to/commlab"
+}
+
+pack_folder() {
+    local time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 946684800)}
+    tar -C "$(dirname "$to")" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' \
+        -cf - "$(basename "$to")" | gzip -9n >"$tar.new" && mv "$tar.new" "$tar"
+}
+
+[ -e "$build/libcmd.a" ] || die "$build/libcmd.a is not there: run make handout"
+make_folder || die "$to: this failed"
+[ -z "$tar" ] || pack_folder || die "$tar can not be written"

@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `make handout`: what a student unpacks works with a compiler and make alone, and holds no solution.
+# tests/handout_root.sh does the same in a bare Debian. Usage: test_handout.sh [BUILD].
+
+. tests/cases.sh
+if [ "$build" != build ] || [ ! -e build/libcmd.a ]; then
+    skip 'make handout packs build/' all
+    exit
+fi
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!CLAB_*}
+shopt -s nullglob
+name=commlab-handout-test here=$scratch/home/$name
+mkdir -p "$scratch/home" "$scratch/again"
+
+# What `make handout` does when all is built: twice, since both must be the same.
+pack() {
+    LINK=$(awk -F' / ' '{ print $2 }' build/flags) LIBRARIES=$(awk -F' / ' '{ print $3 }' build/flags) \
+        pack/handout.sh build "$1/$name" "$1.tar.gz"
+}
+why=$(pack "$scratch/first" 2>&1 && tar -C "$scratch/home" -xf "$scratch/first.tar.gz" 2>&1) || { echo "not ok pack: $why"; exit 1; }
+
+# there STATUS COMMAND...: in the unpacked folder, as on a student's computer.
+there() {
+    local expected=$1 status
+    shift
+    (cd "$here" && env -i HOME="$scratch/home" PATH="$PATH" "$@") >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    why="status $status, not $expected: $(tail -n 5 "$scratch/out") $(tail -n 5 "$scratch/err")"
+    [ $status -eq "$expected" ]
+}
+# says WORDS: what was printed holds them, wherever a line ends.
+says() {
+    why="no '$1' in: $(cat "$scratch/out" "$scratch/err")"
+    sed 's/^ *->//' "$scratch/out" "$scratch/err" | tr -s '\n ' ' ' | grep -qF -- "$1"
+}
+programs() { find "$here/build" -type f -perm -u+x -not -name labcc; }
+
+packs_the_same_bytes_twice() {
+    why=$(pack "$scratch/again" 2>&1) || return 1
+    why="$(cmp "$scratch/first.tar.gz" "$scratch/again.tar.gz")"
+    [ -z "$why" ]
+}
+names_no_folder_of_this_machine() {
+    why="$(grep -rlF -e "$PWD" -e "$HOME/" "$here" | head -5)"
+    [ -z "$why" ]
+}
+
+# ---- it works --------------------------------------------------------------------------------------------------
+
+# An archive of a library that this machine lacks can not be linked; then the README says what a student needs.
+needs_no_other_library() {
+    local program
+    for program in $(programs); do
+        why="$program: $(ldd "$program" | grep -vE 'linux-vdso|lib(c|m|dl|pthread)\.so|ld-linux')"
+        [ "$why" = "$program: " ] || grep -q 'and make, and the libraries' "$here/README.md" || return 1
+    done
+}
+says_what_to_do_first() {
+    there 0 ./commlab next && says './commlab start p1'
+}
+# As printed in check.c behind "// before:".
+check_of_before_fails() {
+    local unit=$1 check=$2 words
+    words=$(sed -n 's|^// before: ||p' "$check")
+    there 0 ./commlab start "$unit" && says 'Next: ' || return 1
+    there 1 ./commlab check "$unit" && says "${words:-no line // before: in $check}"
+}
+names_the_mistake_of_a_program() {
+    check_of_before_fails p1 labs/primer/p1-hello/check.c && check_of_before_fails 07 labs/07-ring-vs-tree/check.c
+}
+passes_a_program_that_is_mended() {
+    cp labs/primer/p1-hello/after.c "$here/work/p1/mine.c"
+    there 0 ./commlab check p1 && says 'Your copy of the kit has no after.c: your teacher shows one solution' &&
+        there 0 ./commlab next && says 'Your teacher shows one solution'
+}
+runs_a_lab_and_tools() {
+    there 0 ./commlab lab 07 --backend sim --net dgx-h100 -n 4 --sizes 1024 --no-sweep --no-plot && says 'ring' &&
+        there 0 ./commlab show ring --ranks 4 && there 0 ./commlab sim allreduce --net dgx-h100 --ranks 8 --bytes 1M &&
+        there 0 ./commlab bench allreduce -n 2 -b 1K -e 1K --seconds 0.01s && there 0 ./commlab doctor && there 0 ./commlab card --net 1gbe
+}
+builds_what_a_student_has_changed() {
+    there 0 make && says "Nothing to be done" || return 1
+    sed -i 's/"by_hand"/"ring"/' "$here/labs/07-ring-vs-tree/before.c"
+    there 0 make && says 'labs/07-ring-vs-tree/before' && there 0 build/labs/07-ring-vs-tree/before -n 2 8 4 && says 'time/ring/8'
+}
+links_to_what_is_there() {
+    local page link
+    while IFS= read -r -d '' page; do
+        for link in $(sed '/^```/,/^```/d' "$page" | grep -o '](\([^):]*\))' | sed 's/.*(\(.*\))/\1/'); do
+            why="$page: there is no $link"
+            [ -z "${link%%#*}" ] || [ -e "$(dirname "$page")/${link%%#*}" ] || return 1
+        done
+    done < <(find "$here" -name '*.md' -print0)
+}
+
+# ---- it holds no solution --------------------------------------------------------------------------------------
+
+has_no_file_that_solves() {
+    why=$(cd "$here" && find . -name after.c -o -name 'check*.c' -o -name model.c -o -name key.md -o -name grade.c -o -name '*reference*' \
+        -o -name 'sample-*' -o -path '*/halfway/*' -o -path '*/tests/*' -o -path '*/instructor/*' -o -name '*.o')
+    [ -z "$why" ]
+}
+
+# solutions: each solution's path, and behind it the files of the same exercise that a student has anyway.
+solutions() {
+    local file
+    for file in labs/*/after.c labs/primer/*/after.c; do
+        echo "$file" "${file%after.c}"{before.c,*.h}
+    done
+    for file in labs/*/key.md; do
+        echo "$file" "${file%key.md}"lab.md
+    done
+    for file in tests/halfway/*/*.c; do
+        echo "$file" labs/{,primer/}"$(basename "$(dirname "$file")")"-*/{before.c,*.h}
+    done
+    for file in tests/homework/*/reference*.c tests/homework/*/wrong/*.c; do
+        echo "$file" "labs/homework/$(sed 's|tests/homework/\([^/]*\)/.*|\1|' <<<"$file")"/{*.h,harness.c,driver.c,try.c,starter/*}
+    done
+}
+
+# trimmed FILE...: their lines without the space around them.
+trimmed() { sed -E 's/^[[:space:]]+//; s/[[:space:]]+$//' /dev/null "$@"; }
+
+# own_lines FILE OTHER...: the lines of FILE that say something, and that no OTHER has.
+own_lines() {
+    local file=$1
+    shift
+    trimmed "$file" | grep -vE '^(//|#include|static (const|int|void|float|double|size_t) [a-z_]+;)' |
+        grep -E '.{45}' | grep -vxF -f <(trimmed "$@")
+}
+
+# shown_lines: of all solutions, the lines that the handout shows, as "SOLUTION: LINE".
+shown_lines() {
+    local file others
+    find "$here" -type f \( -name '*.c' -o -name '*.h' -o -name '*.md' -o -name '*.txt' -o -name '*.conf' -o -name '*.gp' \) \
+        -not -path "$here/work/*" -exec cat {} + | trimmed - >"$scratch/given"
+    while read -r file others; do
+        own_lines "$file" $others | sed "s|^|$file: |"
+    done < <(solutions) >"$scratch/own"
+    awk 'NR == FNR { given[$0]; next } { line = $0; sub(/^[^:]*: /, "", line) } line in given' "$scratch/given" "$scratch/own"
+}
+has_no_line_of_a_solution() {
+    why=$(shown_lines)
+    [ -z "$why" ] && [ "$(wc -l <"$scratch/own")" -gt 500 ]
+}
+# The search finds one that is there.
+would_find_a_line_of_a_solution() {
+    cp labs/09-compression/after.c "$here/labs/notes.txt"
+    shown_lines >"$scratch/out"
+    rm "$here/labs/notes.txt"
+    why="not found: $(cat "$scratch/out")"
+    grep -q '^labs/09-compression/after.c: ' "$scratch/out"
+}
+
+# own_functions FILE OTHER...: the names of functions that FILE defines, and that no OTHER mentions.
+own_functions() {
+    local file=$1
+    shift
+    grep -oE '^[a-z][A-Za-z0-9_ *]*[ *]([a-z_0-9]+)\(' "$file" | grep -oE '[a-z_0-9]+\($' | tr -d '(' | sort -u |
+        grep -vxF -e main -f <(grep -ohE '[a-z_0-9]+\(' /dev/null "$@" | tr -d '(')
+}
+has_no_symbol_of_a_solution() {
+    local file others found
+    (programs; echo "$here/build/libcommlab.a") | while read -r file; do
+        nm -A "$file" 2>/dev/null
+        nm -AD "$file" 2>/dev/null
+    done | awk '$(NF - 1) ~ /^[TtDdBbRrWV]$/ { print $NF }' | sort -u >"$scratch/symbols"
+    why="no symbols at all"
+    grep -qx clab_allreduce "$scratch/symbols" || return 1
+    while read -r file others; do
+        [[ $file == */after.c || $file == *reference* ]] || continue
+        found=$(own_functions "$file" $others | grep -xF -f "$scratch/symbols")
+        why="$file: $found"
+        [ -z "$found" ] || return 1
+    done < <(solutions)
+}
+
+# ---- homework --------------------------------------------------------------------------------------------------
+
+# A starter compiles, and its grade names what is missing: the words behind "// expects:" in a starter's C file, if it has some.
+starts_each_homework() {
+    local folder id
+    for folder in labs/homework/h[0-9]; do
+        id=$(basename "$folder")
+        there 0 ./commlab start "$id" --student ada || return 1
+        [ -z "$(cd "$folder/starter" && ls *.c 2>/dev/null)" ] || there 0 build/labcc -c -o /dev/null -I"$folder" "work/$id/mine.c" || return 1
+    done
+}
+
+check packs_the_same_bytes_twice
+check_each names_no_folder_of_this_machine needs_no_other_library says_what_to_do_first names_the_mistake_of_a_program
+check_each passes_a_program_that_is_mended links_to_what_is_there
+check_with inih runs_a_lab_and_tools
+check_each has_no_file_that_solves has_no_line_of_a_solution would_find_a_line_of_a_solution has_no_symbol_of_a_solution
+check builds_what_a_student_has_changed
+check_with sodium starts_each_homework
+
+exit $failed
