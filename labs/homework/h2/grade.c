@@ -18,14 +18,15 @@
 
 static const char own_seed[] = "h2 cluster", hidden_seed[] = "h2 hidden cluster";
 
-// What is asked of the student's code: its own and a hidden cluster, 1 to 16 ranks, and some that tell mistakes apart.
-enum { OWN, HIDDEN, FIRST, LAST = FIRST + 15, EVEN, EVEN_3, DEALT, DEALT_3, ORDERED, ORDERED_10, CASES };
+// What is asked of the student's code, in this order: 1 to 16 ranks, the student's own and a hidden cluster, and some that
+// tell mistakes apart. If it crashes, those before count.
+enum { FIRST, LAST = FIRST + 15, OWN, HIDDEN, EVEN, EVEN_3, DEALT, DEALT_3, ORDERED, ORDERED_10, CASES };
 enum { MOST_BYTES = 48 << 20, MOST_SECONDS = 20 };
 
 struct h2 {
     struct grading *grading;
     struct h2_cluster clusters[CASES];
-    struct h2_scale scales[2]; // of OWN and HIDDEN
+    struct h2_scale scales[CASES]; // of OWN and HIDDEN
     struct h2_schedule schedules[CASES];
     struct grading_run run;
 };
@@ -46,8 +47,9 @@ static int choose(struct h2 *h2)
     h2_cluster_dealt(12, 3, &h2->clusters[DEALT_3]);
     h2_cluster_ordered(7, &h2->clusters[ORDERED]);
     h2_cluster_ordered(10, &h2->clusters[ORDERED_10]);
-    for (int i = FIRST; i < CASES; i++)
-        h2->clusters[i].bytes = h2->clusters[OWN].bytes;
+    for (int i = 0; i < CASES; i++)
+        if (i != HIDDEN)
+            h2->clusters[i].bytes = h2->clusters[OWN].bytes;
     return CLAB_OK;
 }
 
