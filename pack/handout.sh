@@ -58,11 +58,13 @@ link() {
     $LINK -o "$program" "$@" "${linked[@]}" && strip "$program"
 }
 
+# build/objects: "LIBRARY'S SOURCES / PROGRAM'S SOURCES".
+program_objects() { sed 's|.* / ||' "$build/objects" | tr ' ' '\n' | sed -n "s|\(.*\)\.c\$|$build/obj/\1.o|p"; }
+
 link_all() {
     local object program
     "$cc" -O2 -c -o "$to/older.o" pack/older.c &&
-        link "$to/build/commlab" "$build/obj/cmd/main.o" -Wl,--whole-archive "$build/libcmd.a" -Wl,--no-whole-archive \
-            "$build/libcommlab.a" "$to/older.o" && rm "$to/older.o" || return
+        link "$to/build/commlab" $(program_objects) "$to/older.o" "$build/libcommlab.a" && rm "$to/older.o" || return
     for object in "$build"/obj/labs/{,primer/}*/{before,after}.o; do
         program=${object#"$build/obj/"}
         link "$to/build/${program%.o}" "$object" "$build/libcommlab.a" || return
@@ -88,10 +90,18 @@ copy_all() {
         copy plots -name '*.gp' && copy sim -name '*.h' -o -path 'sim/nets/*' -o -path 'sim/models/*' -o -name README.md &&
         copy core -name '*.h' -o -path core/schedule/README.md -o -path core/job/README.md &&
         copy cmd/doctor -name README.md && copy cmd/bench -name README.md && copy cmd/report -name README.md &&
-        copy cmd/trace -name README.md && copy cmd/accuracy -name README.md && copy cmd/sim -name README.md || return
-    # What a student reads, fills in and compiles against; all else of a homework judges it.
-    [ ! -d labs/homework ] || copy labs/homework -path 'labs/homework/h[0-9]/h[0-9].md' -o -name rubric.md -o -path '*/starter/*' \
-        -o -name harness.c -o -name driver.c -o -name try.c -o -name '*.h'
+        copy cmd/trace -name README.md && copy cmd/accuracy -name README.md && copy cmd/sim -name README.md &&
+        copy core/schedule/algorithms -name ring.c && copy_homework
+}
+
+# What a student reads, fills in and compiles; all else of a homework judges it. Headers: those that these files include.
+copy_homework() {
+    local sources
+    sources=$(ls labs/homework/h[0-9]/{harness,try,driver}.c labs/homework/h[0-9]/starter/*.c 2>/dev/null)
+    [ -n "$sources" ] || return 0
+    copy labs/homework -path 'labs/homework/h[0-9]/h[0-9].md' -o -name rubric.md -o -path '*/starter/*' &&
+        "$cc" -std=c11 -D_GNU_SOURCE -I. -Icore -Ilabs -MM $sources | tr -d '\\' | tr -s ' ' '\n' |
+            sed -n '/^labs\/homework\//p' | sort -u | tar -T - -cf - | tar -C "$to" --no-same-owner -xf -
 }
 
 # A link to a page that is not there becomes its text, and no page compares with a file that is not there.
@@ -142,6 +152,6 @@ pack_folder() {
         -cf - "$(basename "$to")" | gzip -9n >"$tar.new" && mv "$tar.new" "$tar"
 }
 
-[ -e "$build/libcmd.a" ] || die "$build/libcmd.a is not there: run make handout"
+[ -e "$build/commlab" ] || die "$build/commlab is not there: run make handout"
 make_folder || die "$to: this failed"
 [ -z "$tar" ] || pack_folder || die "$tar can not be written"

@@ -4,7 +4,7 @@
 # tests/handout_root.sh does the same in a bare Debian. Usage: test_handout.sh [BUILD].
 
 . tests/cases.sh
-if [ "$build" != build ] || [ ! -e build/libcmd.a ]; then
+if [ "$build" != build ] || [ ! -e build/objects ]; then
     skip 'make handout packs build/' all
     exit
 fi
@@ -115,7 +115,8 @@ solutions() {
         echo "$file" labs/{,primer/}"$(basename "$(dirname "$file")")"-*/{before.c,*.h}
     done
     for file in tests/homework/*/reference*.c tests/homework/*/wrong/*.c; do
-        echo "$file" "labs/homework/$(sed 's|tests/homework/\([^/]*\)/.*|\1|' <<<"$file")"/{*.h,harness.c,driver.c,try.c,starter/*}
+        echo "$file" "labs/homework/$(sed 's|tests/homework/\([^/]*\)/.*|\1|' <<<"$file")"/{*.h,harness*.c,driver*.c,try*.c,starter/*} \
+            core/schedule/algorithms/ring.c
     done
 }
 
