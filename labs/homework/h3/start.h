@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// What `commlab start h3 --student ID` writes beside the starter: practice networks.
+#pragma once
+
+// network-1.net to network-3.net: those on which the student's own copy of the grader times. `folder`: work/h3
+//   errors: CLAB_ENOENT (logged), those of homework_seed and of h3_choose_network
+int h3_start(const char *student, const char *folder);
