@@ -73,7 +73,7 @@ void h3_write_network(const struct h3_case *c, FILE *file)
 {
     fprintf(file,
             "# Homework h3: a network for ./try --backend sim --net THIS-FILE -n %d\n\n[net]\ntitle = %s\n"
-            "gamma = %.6g GB/s\n\n[compute]\nf32 = 4000 Gflop/s\nmemory = %.6g GB/s\n\n[link inter]\nalpha = %.6g us\n"
+            "gamma = %.6g GB/s\n\n[compute]\nf64 = 50 Gflop/s\nf32 = 100 Gflop/s\nmemory = %.6g GB/s\n\n[link inter]\nalpha = %.6g us\n"
             "beta = %.6g Gb/s\n",
             c->ranks, c->name, 1e-9 / c->gamma, 1e-9 / c->memory, 1e6 * c->alpha, 8e-9 / c->beta);
 }

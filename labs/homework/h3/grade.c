@@ -200,12 +200,12 @@ static void grade(struct grading *g)
 }
 
 static const struct homework_test tests[] = {
-    {"plain", "parameters are right, where gradients come in the same order on all ranks", 10, false},
-    {"order", "parameters are right, where odd ranks compute the other branch first", 10, false},
+    {"plain", "parameters are right, where gradients come in the same order on all ranks", 12, false},
+    {"order", "parameters are right, where odd ranks compute the other branch first", 12, false},
     {"shapes", "parameters are right for other models", 8, true},
-    {"bytes", "exposed time, where all bytes fit beside the backward pass", 14, true},
-    {"links", "exposed time, where links are slow", 14, true},
-    {"starts", "exposed time, where starting a collective is slow", 14, true},
+    {"bytes", "exposed time, where all bytes fit beside the backward pass", 16, true},
+    {"links", "exposed time, where links are slow", 16, true},
+    {"starts", "exposed time, where starting a collective is slow", 16, true},
     {0},
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Right, and of middling speed: a fixed bucket size, and no update before all collectives are over. Sample report C is about it.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

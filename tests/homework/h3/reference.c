@@ -5,7 +5,7 @@
 // - The cap is the best of a row, by the time line of a step.
 // - A bucket starts when all its gradients are there and all buckets before it have started.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 #include <math.h>
 

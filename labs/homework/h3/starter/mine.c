@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Homework h3: bucketed overlap in a training step. h3.md is the task, step.h says what you may call.
+// Homework h3: overlap in a training step. The task: labs/homework/h3/h3.md. What you may call: labs/homework/h3/step.h.
 //
-// Build it into a training program, and run that:
-//     build/labcc -o work/h3/try labs/homework/h3/try.c work/h3/mine.c
-//     work/h3/try -n 2
-// Have it graded, on practice networks:
-//     ./commlab grade h3 work/h3 --student ID
+// Name and ID:
+// How buckets are formed and when they start, in at most ten lines:
+// How their size is chosen, and what a step should expose on network 1 (formula, then numbers):
+// What the grader says for the three networks, and why that differs:
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 // The backward pass begins. What is remembered between the calls of a step begins anew here.
 void begin(struct step *s)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: order: ranks start collectives in different order: number 0 is of parameters 8 to 15 here, and of parameters 0 to 7
 // Fills buckets in the order in which gradients come, which is not the same on all ranks.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 256 << 10 };
 

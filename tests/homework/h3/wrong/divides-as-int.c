@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: In C, 1 / ranks is 0
 // 1 / ranks is an integer division.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: bytes: one collective per parameter
 // One collective per parameter.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: Step 0 was right: is a variable left over from it?
 // What is counted is set once, not in each step.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

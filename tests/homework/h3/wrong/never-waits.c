@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: nobody waits for the collective with handle 2
 // Forgets to wait for the last bucket, and leaves out its update.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

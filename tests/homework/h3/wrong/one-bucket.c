@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: bytes: one bucket for all
 // One bucket for all, as the cap is larger than any model.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 30 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: is in no collective: it is larger than your buckets
 // A gradient larger than a bucket fits into none, and is dropped.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: ranks start collectives in different order: number 1
 // Rank 0 sends small buckets, since it has more to do: ranks differ in their collectives.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 256 << 10 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: is reduced twice
 // Does not begin a new bucket where the one before ended.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 256 << 10 };
 

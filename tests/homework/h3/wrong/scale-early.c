@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: the gradient of parameter 19 is scaled while it travels
 // Divides while sums still travel.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: parameter 19 is updated before the wait
 // Updates before it waits.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

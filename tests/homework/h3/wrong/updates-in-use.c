@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: plain: is updated while the backward pass still needs it
 // Updates in ready, as soon as a bucket is there: the backward pass still needs the weights.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+// expects: bytes: you wait during the backward pass
 // Waits for each bucket where it starts it.
 
-#include "homework/h3/step.h"
+#include "labs/homework/h3/step.h"
 
 enum { MOST = 256, CAP = 1 << 20 };
 

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// Homework h3: the time of a step is what one derives by hand, every student's networks are worth the thought, the
+// reference has all points, and each typical mistake is named.
+
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <dirent.h>
+#include <math.h>
+
+#include "core/base/err.h"
+#include "labs/homework/h3/price.h"
+#include "labs/homework/h3/replay.h"
+#include "labs/homework/h3/start.h"
+#include "sim/sim.h"
+#include "tests/fixtures/grading.h"
+#include "tests/fixtures/needs.h"
+
+enum { STUDENTS = 20, GRADED = IS_SLOW ? 1 : 4 };
+
+static const char reference[] = "tests/homework/h3/reference.c", starter[] = "labs/homework/h3/starter/mine.c";
+
+extern const struct homework homework_h3;
+
+static void grade(struct grading *g, int student, const char *submission)
+{
+    static char id[16];
+    snprintf(id, sizeof id, "s%d", student);
+    grading_begin(g, &homework_h3, id, submission);
+    homework_h3.grade(g);
+}
+
+// ---- a step by hand ----------------------------------------------------------------------------------------------------
+
+// Three layers of 1000 elements, 1 ms for each pass of each; two ranks. So gradients are there at 1, 3 and 5 ms. An allreduce of
+// b bytes takes 2 (100 us + b/2 * 1 ns): of a layer 204 us, of all 212 us. Work on a layer takes 5 * 4000 B * 1 ns = 20 us.
+static const struct h3_case three = {.name = "three layers",
+                                     .ranks = 2,
+                                     .layers = 3,
+                                     .layer = {{998, 2, 1e-3, 1e-3}, {998, 2, 1e-3, 1e-3}, {998, 2, 1e-3, 1e-3}},
+                                     .alpha = 100e-6,
+                                     .beta = 1e-9,
+                                     .gamma = 0,
+                                     .memory = 1e-9};
+
+// The actions of all ranks, from what the harness writes of a step.
+static void read_actions(const struct h3_case *c, const char *of_step, struct h3_trace *trace)
+{
+    static char text[16384];
+    char *at = text;
+    for (int rank = 0; rank < c->ranks; rank++) {
+        at += sprintf(at, "rank 0 %d\n", rank);
+        for (int step = 0; step < H3_STEPS; step++)
+            at += sprintf(at, "step\n%sdone\n", of_step);
+        at += sprintf(at, "end\n");
+    }
+    const char *begin = text;
+    assert_int_equal(h3_trace_read(c, 0, &begin, at, trace), CLAB_OK);
+}
+
+#define LAYER_2 "ready 5\nready 4\n"
+#define LAYER_1 "ready 3\nready 2\n"
+#define LAYER_0 "ready 1\nready 0\n"
+
+static double exposed_by(const char *of_step)
+{
+    struct h3_trace trace;
+    struct h3_verdict verdict;
+    struct h3_time time;
+    read_actions(&three, of_step, &trace);
+    assert_int_equal(h3_replay(&three, &trace, &verdict), CLAB_OK);
+    if (!verdict.is_right)
+        fail_msg("%s", verdict.why);
+    assert_int_equal(h3_price(&three, &trace, &time), CLAB_OK);
+    h3_trace_free(&trace);
+    return 1e6 * time.exposed;
+}
+
+static void test_a_step_takes_what_one_derives_by_hand(void **state)
+{
+    (void)state;
+    // One for all, after the pass.
+    assert_float_equal(exposed_by(LAYER_2 LAYER_1 LAYER_0 "finish\nreduce 0 6\nwait 0\nscale 0 6 0.5\nupdate 0 6\n"), 212, 1e-6);
+    // Only the last layer's is not hidden.
+    assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\n" LAYER_1 "reduce 2 2\n" LAYER_0 "reduce 0 2\nfinish\n"
+                                          "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"), 204, 1e-6);
+    // Work on two layers hides 40 us of it.
+    assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\n" LAYER_1 "reduce 2 2\n" LAYER_0 "reduce 0 2\nfinish\n"
+                                          "wait 0\nscale 4 2 0.5\nupdate 4 2\nwait 1\nscale 2 2 0.5\nupdate 2 2\n"
+                                          "wait 2\nscale 0 2 0.5\nupdate 0 2\n"), 164, 1e-6);
+    // Waits in the pass stop it, three times.
+    assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\nwait 0\n" LAYER_1 "reduce 2 2\nwait 1\n" LAYER_0
+                                          "reduce 0 2\nwait 2\nfinish\nscale 0 6 0.5\nupdate 0 6\n"), 612, 1e-6);
+    // They travel one after another: two that start together are over after 408 us.
+    assert_float_equal(exposed_by(LAYER_2 LAYER_1 "reduce 4 2\n" LAYER_0 "reduce 0 2\nreduce 2 2\nfinish\n"
+                                          "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"), 408, 1e-6);
+}
+
+// On a rank that computes the other branch first, a bucket of one branch is there later: all wait for it.
+static void test_a_collective_waits_for_the_last_rank(void **state)
+{
+    struct h3_case c = three;
+    struct h3_trace trace;
+    struct h3_time time;
+    (void)state;
+    c.layers = 2;
+    c.branch = 1; // rank 0: layer 1, then 0; rank 1: 0, then 1. No gradients of inputs: a pass takes 2 ms
+    static const char text[] = "rank 0 0\nstep\nready 3\nready 2\nreduce 2 2\nready 1\nready 0\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
+                               "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n"
+                               "rank 0 1\nstep\nready 1\nready 0\nready 3\nready 2\nreduce 2 2\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
+                               "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n";
+    const char *begin = text;
+    assert_int_equal(h3_trace_read(&c, 0, &begin, text + sizeof text - 1, &trace), CLAB_OK);
+    assert_int_equal(h3_price(&c, &trace, &time), CLAB_OK);
+    assert_float_equal(1e6 * time.exposed, 408, 1e-6);
+    h3_trace_free(&trace);
+}
+
+// ---- what nobody trusts ------------------------------------------------------------------------------------------------
+
+static bool is_right(const char *of_step)
+{
+    struct h3_trace trace;
+    struct h3_verdict verdict;
+    read_actions(&three, of_step, &trace);
+    assert_int_equal(h3_replay(&three, &trace, &verdict), CLAB_OK);
+    h3_trace_free(&trace);
+    assert_true(verdict.is_right == !verdict.why[0]);
+    return verdict.is_right;
+}
+
+#define ALL "reduce 0 6\nwait 0\nscale 0 6 0.5\nupdate 0 6\n"
+
+static void test_text_that_the_harness_does_not_write_is_refused(void **state)
+{
+    (void)state;
+    assert_true(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL));
+    assert_false(is_right(LAYER_2 LAYER_0 LAYER_1 "finish\n" ALL));   // another order than the case's
+    assert_false(is_right(LAYER_2 LAYER_1 "finish\n" ALL));           // gradients that never came
+    assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\nfinish\n" ALL));
+    assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL "done\n"));
+    assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL "points 100\n"));
+    assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 ALL));
+    assert_false(is_right("end\n" LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL));
+}
+
+static void test_numbers_that_are_no_parameters_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"reduce -1 2\n", "reduce 0 0\n", "reduce 5 2\n", "reduce 2147483647 2147483647\n",
+                                      "reduce 0 -2147483648\n", "wait -1\n", "wait 2147483647\n", "scale 6 1 1\n",
+                                      "scale 0 7 1\n", "update 2147483647 1\n", "scale 0 6 nan\n", "scale 0 6 inf\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[400];
+        snprintf(text, sizeof text, LAYER_2 LAYER_1 LAYER_0 "finish\n%s" ALL, bad[i]);
+        assert_false(is_right(text));
+    }
+}
+
+// ---- networks ------------------------------------------------------------------------------------------------------------
+
+static void test_networks_are_worth_the_thought(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < (IS_SLOW ? 2 : STUDENTS); seed++)
+        for (int which = 0; which < H3_NETWORKS; which++) {
+            struct h3_case c;
+            struct h3_bounds b;
+            assert_int_equal(h3_choose_network(which, seed, &c, &b), CLAB_OK);
+            assert_true(b.best < b.none && b.best < b.each && b.buckets > 1 && b.buckets < h3_parameters(&c));
+        }
+}
+
+static void test_a_network_is_what_its_text_says(void **state)
+{
+    struct h3_case c;
+    struct clab_net *net;
+    char *text = NULL;
+    size_t bytes;
+    (void)state;
+    needs_inih();
+    h3_network(1, 7, &c);
+    FILE *file = open_memstream(&text, &bytes);
+    h3_write_network(&c, file);
+    fclose(file);
+    file = fmemopen(text, bytes, "r");
+    assert_int_equal(clab_net_read(file, "network-2.net", &net), CLAB_OK);
+    fclose(file);
+    free(text);
+    assert_true(fabs(net->inter.alpha / c.alpha - 1) < 1e-4 && fabs(net->inter.beta / c.beta - 1) < 1e-4);
+    assert_true(fabs(net->gamma / c.gamma - 1) < 1e-4 && fabs(net->compute.memory / c.memory - 1) < 1e-4);
+    clab_net_free(net);
+}
+
+// ---- points --------------------------------------------------------------------------------------------------------------
+
+static void test_the_reference_has_all_points(void **state)
+{
+    (void)state;
+    for (int student = 0; student < GRADED; student++) {
+        struct grading g;
+        grade(&g, student, reference);
+        assert_true(fabs(grading_sum(&g) - 80) < 1e-9);
+        grading_end(&g);
+    }
+}
+
+static void test_a_fixed_bucket_size_has_some(void **state)
+{
+    (void)state;
+    struct grading g;
+    grade(&g, 1, "tests/homework/h3/fixed.c");
+    assert_true(grading_points(&g, "plain") == 12 && grading_points(&g, "order") == 12);
+    assert_true(grading_sum(&g) > 40 && grading_sum(&g) < 75);
+    grading_end(&g);
+}
+
+static void test_the_starter_builds_and_says_what_to_do(void **state)
+{
+    (void)state;
+    struct grading g;
+    grade(&g, 0, starter);
+    assert_true(grading_sum(&g) == 0);
+    assert_non_null(strstr(grading_text(&g, "plain"), "step 0, rank 0, finish: no gradient is reduced"));
+    grading_end(&g);
+}
+
+// Each file of wrong/ says in a line "// expects: TEST: WORDS" what the message of that test has.
+static void expect_words(const char *path)
+{
+    char test[16], words[200];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*[^\n]\n// expects: %15[^:]: %199[^\n]", test, words), 2);
+    fclose(file);
+    struct grading g;
+    grade(&g, 1, path);
+    if (!strstr(grading_text(&g, test), words))
+        fail_msg("%s: no '%s' in: %s", path, words, grading_text(&g, test));
+    assert_true(grading_sum(&g) < 50);
+    grading_end(&g);
+}
+
+static void test_each_mistake_is_named(void **state)
+{
+    (void)state;
+    int n = 0;
+    DIR *folder = opendir("tests/homework/h3/wrong");
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[400];
+        snprintf(path, sizeof path, "tests/homework/h3/wrong/%s", entry->d_name);
+        if (entry->d_name[0] != '.') {
+            expect_words(path);
+            n++;
+        }
+    }
+    closedir(folder);
+    assert_true(n >= 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_step_takes_what_one_derives_by_hand),
+        cmocka_unit_test(test_a_collective_waits_for_the_last_rank),
+        cmocka_unit_test(test_text_that_the_harness_does_not_write_is_refused),
+        cmocka_unit_test(test_numbers_that_are_no_parameters_are_refused),
+        cmocka_unit_test(test_networks_are_worth_the_thought),
+        cmocka_unit_test(test_a_network_is_what_its_text_says),
+        cmocka_unit_test(test_the_reference_has_all_points),
+        cmocka_unit_test(test_a_fixed_bucket_size_has_some),
+        cmocka_unit_test(test_the_starter_builds_and_says_what_to_do),
+        cmocka_unit_test(test_each_mistake_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
