@@ -7,7 +7,7 @@
 --   ![what it shows](plot:labs/NN-name/expected/X.csv)  that file, drawn by its lab's plot.gp
 --   ![what it shows](plot:FILE.csv SCRIPT.gp)           the same by another script
 --   ![…](…){part="0 60 1000 400"}                       of a figure only X Y WIDTH HEIGHT, in its own units
---   ``` {run="sim allreduce …"}                         what this command prints. lines="2-9": only these lines;
+--   ``` {run="sim allreduce …"}                         what this command prints. lines="2-4,8": only these lines;
 --                                                       columns="58": only so much of each
 --
 -- - Only what is the same on every machine may run: schedules, proofs, described networks, published figures.
@@ -16,7 +16,7 @@
 
 local commlab, scratch
 local plots = 0
-local allowed = {show = true, verify = true, sim = true, nets = true, audit = true, explain = true}
+local allowed = {show = true, verify = true, sim = true, nets = true, audit = true, explain = true, nccl = true}
 
 local function fail(text)
   io.stderr:write("slides: ", PANDOC_STATE.input_files[1] or "", ": ", text, "\n")
@@ -41,7 +41,7 @@ end
 
 local function run_commlab(words)
   if not allowed[words[1]] then
-    fail("`commlab " .. (words[1] or "") .. "` may not run in a deck: only show, verify, sim, nets, audit, explain")
+    fail("`commlab " .. (words[1] or "") .. "` may not run in a deck: only show, verify, sim, nets, audit, explain, nccl")
   end
   for _, word in ipairs(words) do
     if word == "machine" then fail("the network `machine` is another on every machine: name a described one") end
@@ -161,16 +161,17 @@ local function figure(image)
   return kinds[kind](image, words_of(rest))
 end
 
--- The lines FIRST-LAST of a text ("2-9").
-local function lines_of(text, range)
-  local first, last = range:match("^(%d+)-(%d+)$")
-  if not first then fail("lines=\"" .. range .. "\" is no range such as 2-9") end
-  local kept, number = {}, 0
-  for line in text:gmatch("([^\n]*)\n") do
-    number = number + 1
-    if number >= tonumber(first) and number <= tonumber(last) then kept[#kept + 1] = line end
+-- The lines of a text that "2-4,8" names.
+local function lines_of(text, ranges)
+  local all, kept = {}, {}
+  for line in text:gmatch("([^\n]*)\n") do all[#all + 1] = line end
+  for range in ranges:gmatch("[^,]+") do
+    local first, last = range:match("^(%d+)%-(%d+)$")
+    first = first or range:match("^%d+$") or fail("lines=\"" .. ranges .. "\" is no list such as 2-4,8")
+    for i = tonumber(first), tonumber(last or first) do
+      kept[#kept + 1] = all[i] or fail("`lines` names " .. i .. ", and there are only " .. #all .. " lines")
+    end
   end
-  if #kept == 0 then fail("there are no lines " .. range) end
   return table.concat(kept, "\n")
 end
 
@@ -185,13 +186,23 @@ local function columns_of(text, count)
   return table.concat(kept, "\n")
 end
 
+-- The command as one types it, in lines of at most `width` characters.
+local function typed(words, width)
+  local text, length = "$ ./commlab", 11
+  for _, word in ipairs(words) do
+    if length + #word + 3 > width then text, length = text .. " \\\n   ", 3 end
+    text, length = text .. " " .. word, length + #word + 1
+  end
+  return text
+end
+
 local function code(block)
   local command = block.attributes.run
   if not command then return nil end
-  local output = run_commlab(words_of(command))
+  local output, width = run_commlab(words_of(command)), tonumber(block.attributes.columns) or 90
   if block.attributes.lines then output = lines_of(output, block.attributes.lines) end
   if block.attributes.columns then output = columns_of(output, block.attributes.columns) end
-  return pandoc.CodeBlock("$ ./commlab " .. command .. "\n" .. output:gsub("\n+$", ""), pandoc.Attr("", block.classes))
+  return pandoc.CodeBlock(typed(words_of(command), width) .. "\n" .. output:gsub("\n+$", ""), pandoc.Attr("", block.classes))
 end
 
 -- A comment, such as that of the license, begins no slide.

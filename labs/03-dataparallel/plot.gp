@@ -52,7 +52,7 @@ do for [terminal in terminals] {
     set xrange [RANKS_min / 1.3 : RANKS_max * 1.3]
     set xlabel "ranks"
     set tmargin at screen 0.82
-    set bmargin at screen 0.13
+    set bmargin at screen 0.16
     set lmargin at screen 0.11
     set rmargin at screen 0.47
     set title "bytes in and out per rank and step" offset 0, -0.4

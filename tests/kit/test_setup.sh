@@ -86,6 +86,11 @@ stops_when_installing_fails() {
     double apt-get '[ $1 = update ]'
     setup 1 && said 'this failed: env DEBIAN_FRONTEND=noninteractive apt-get install'
 }
+installs_what_slides_need_only_if_asked() {
+    lacking='pandoc npm chromium google-chrome-stable' machine 0 apt-get
+    setup 0 && [ -z "$calls" ] && setup 0 --slides --dry-run && [ -z "$calls" ] && said 'pandoc chromium npm' &&
+        setup 0 --slides && [[ $calls == *'--no-install-recommends pandoc chromium npm' ]]
+}
 refuses_unknown_options() {
     lacking='make' machine 0 apt-get
     setup 2 --force && said 'usage:' && [ -z "$calls" ] && setup 2 --dry-run twice
@@ -94,5 +99,5 @@ refuses_unknown_options() {
 check_each asks_the_network_for_nothing_if_all_is_there installs_what_apt_lacks takes_any_gnuplot \
     installs_the_first_gnuplot installs_what_dnf_lacks only_says_so_when_dry says_the_command_without_rights \
     uses_sudo_that_asks_nothing leaves_sudo_that_asks names_packages_elsewhere stops_when_installing_fails \
-    refuses_unknown_options
+    installs_what_slides_need_only_if_asked refuses_unknown_options
 exit $failed
