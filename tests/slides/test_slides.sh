@@ -24,14 +24,15 @@ walk() {
 makes_all_decks() { run 0 "$build" && cp "$scratch/out" "$scratch/decks"; }
 
 every_slide_of_every_deck_is_as_it_should() {
-    local page pages slides
+    local page pages slides all=
     for page in "$made"/*.html; do
-        walk "$page" || return 1
+        walk "$page" || { all+="$why"$'\n'; continue; }
         slides=$(sed -n 's/^slides: //p' "$scratch/findings")
         pages=$(grep -a -c '/Type /Page$' "${page%.html}.pdf")
-        why="$(basename "$page"): $slides slides, and the PDF has $pages pages"
-        [ "$slides" = "$pages" ] || return 1
+        [ "$slides" = "$pages" ] || all+="$(basename "$page"): $slides slides, and the PDF has $pages pages"$'\n'
     done
+    why=$all
+    [ -z "$all" ]
 }
 
 # One deck has figures of all kinds.
