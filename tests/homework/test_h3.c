@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <signal.h>
 
 #include "core/base/err.h"
 #include "labs/homework/h3/price.h"
@@ -220,6 +221,34 @@ static void test_a_fixed_bucket_size_has_some(void **state)
     grading_end(&g);
 }
 
+static pid_t keep_a_core_busy(void)
+{
+    const pid_t child = fork();
+    for (volatile unsigned long i = 0; child == 0; i++)
+        if (getppid() == 1)
+            _exit(0);
+    return child;
+}
+
+static void test_points_and_words_are_the_same_on_a_busy_machine(void **state)
+{
+    (void)state;
+    struct grading idle, busy;
+    pid_t spinners[4];
+    grade(&idle, 1, "tests/homework/h3/fixed.c");
+    for (int i = 0; i < 4; i++)
+        spinners[i] = keep_a_core_busy();
+    grade(&busy, 1, "tests/homework/h3/fixed.c");
+    for (int i = 0; i < 4; i++) {
+        kill(spinners[i], SIGKILL);
+        waitpid(spinners[i], NULL, 0);
+    }
+    assert_memory_equal(idle.points, busy.points, sizeof idle.points);
+    assert_memory_equal(idle.texts, busy.texts, sizeof idle.texts);
+    grading_end(&idle);
+    grading_end(&busy);
+}
+
 static void test_the_starter_builds_and_says_what_to_do(void **state)
 {
     (void)state;
@@ -275,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_a_network_is_what_its_text_says),
         cmocka_unit_test(test_the_reference_has_all_points),
         cmocka_unit_test(test_a_fixed_bucket_size_has_some),
+        cmocka_unit_test(test_points_and_words_are_the_same_on_a_busy_machine),
         cmocka_unit_test(test_the_starter_builds_and_says_what_to_do),
         cmocka_unit_test(test_each_mistake_is_named),
     };

@@ -138,7 +138,7 @@ int h3_trace_read(const struct h3_case *c, int which, const char **text_p, const
                               got_case == which && got_rank == rank;
         const int err = is_there ? read_rank(&r, text_p, end) : CLAB_OK;
         if (!is_there)
-            r.rank->end = H3_BROKEN;
+            r.rank->end = *text_p == end ? H3_UNRUN : H3_BROKEN;
         if (err) {
             h3_trace_free(trace_p);
             return err;

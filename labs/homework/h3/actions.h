@@ -22,6 +22,7 @@ enum h3_end {
     H3_LEFT,  // ended the program
     H3_MANY,  // more than H3_ACTIONS in a step
     H3_DIED,  // by a signal
+    H3_UNRUN, // nothing is there: one before it computed without an end
     H3_BROKEN // no such text is written by the harness
 };
 

@@ -259,6 +259,8 @@ bool why_ended(struct replay *r, int rank)
         return why_not(r, rank, "your program is ended by signal %d here.", did->signal);
     if (did->end == H3_MANY)
         return why_not(r, rank, "more than %d calls in one step. Is there a loop that never ends?", H3_ACTIONS);
+    if (did->end == H3_UNRUN)
+        return why_not(r, rank, "not run, since your program computed without an end before.");
     if (did->end == H3_LEFT)
         return why_not(r, rank, "your program ends here. Return from each function; call no exit.");
     return why_not(r, rank, "what your program has left can not be read: it overwrites memory that is not its own.");
