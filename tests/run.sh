@@ -12,6 +12,7 @@
 # - A program that is older than its source or the library would test what is no longer there: it has failed.
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (240 unless told); what it
 #   started is killed when they are over.
+# - With CLAB_TEST_FULL=1, as continuous integration has it, a test takes all of its settings, and else the quick ones.
 # - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
 #   judge how long something takes come after the others: `Runs late`, one per core and at most two at a time, since

@@ -74,11 +74,16 @@ END
 
 # ---- a run -----------------------------------------------------------------------------------------------------
 
+# What continuous integration runs whole (40 s of one core), and a student's `make test` with two ranks alone.
+ranks=2
+[ -z "${CLAB_TEST_FULL-}" ] || ranks=2,4,6
+backends=shm$sockets
+whole=(--num-processes "$ranks" --data-sizes 10 100 --num-warmup 1 --num-iters 6 --device cpu --backend "$backends")
+
 # B2's flags at 10 and 100 MB: killed after the first row, its file torn, and started again.
 goes_on_after_a_kill() {
-    local file=$scratch/killed.csv words=(--num-processes 2 --data-sizes 10 100 --num-warmup 1 --num-iters 6 --device cpu
-        --backend "shm$sockets" --master-port 29501 --budget 10min) cells=2
-    [ -z "$sockets" ] || cells=4
+    local file=$scratch/killed.csv words=("${whole[@]}" --master-port 29501 --budget 10min)
+    local cells=$(($(tr , '\n' <<<"$ranks" | wc -l) * 2 * $(tr , '\n' <<<"$backends" | wc -l)))
     starts "$file" 1 "${words[@]}" || return 1
     kill -KILL $pid
     wait $pid 2>/dev/null
@@ -101,8 +106,7 @@ goes_on_after_a_kill() {
 recomputes_each_row_from_the_samples() { recomputes "$scratch/killed.csv"; }
 measures_nothing_twice() {
     cp "$scratch/killed.csv" "$scratch/whole"
-    run 0 --num-processes=2 --data-sizes=10,100 --num-warmup 1 --num-iters 6 --backend "shm$sockets" \
-        --output "$scratch/killed.csv" && why=$(diff <(rows "$scratch/whole") <(rows "$scratch/killed.csv"))
+    run 0 "${whole[@]}" --output "$scratch/killed.csv" && why=$(diff <(rows "$scratch/whole") <(rows "$scratch/killed.csv"))
 }
 has_a_file_per_backend() {
     run 0 "${virtual[@]}" --results "$scratch/results" &&
@@ -233,8 +237,7 @@ plans_without_a_change() {
     sed 's/killed.csv/planned.csv/' "$scratch/killed_samples.csv" >"${file%.csv}_samples.csv"
     printf 'allreduce,ring,shm,2,1000' | tee -a "$file" >>"${file%.csv}_samples.csv"
     cp "$file" "$scratch/torn" && cp "${file%.csv}_samples.csv" "$scratch/torn_samples"
-    run 0 --num-processes 2 --data-sizes 10 100 --num-warmup 1 --num-iters 6 --backend "shm$sockets" --output "$file" \
-        --dry-run || return 1
+    run 0 "${whole[@]}" --output "$file" --dry-run || return 1
     why="a file changed, or earlier rows are not known: $(cat "$scratch/out")"
     cmp -s "$file" "$scratch/torn" && cmp -s "${file%.csv}_samples.csv" "$scratch/torn_samples" &&
         grep -q 'an earlier run measured' "$scratch/out"
