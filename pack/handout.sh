@@ -50,12 +50,12 @@ gather_libraries() {
     done
 }
 
-# link PROGRAM OBJECTS...: without the names that nobody looks up.
+# link PROGRAM OBJECTS...: without the names that nobody looks up, and the number that depends on the folder of the sources.
 link() {
     local program=$1
     shift
     mkdir -p "$(dirname "$program")"
-    $LINK -o "$program" "$@" "${linked[@]}" && strip "$program"
+    $LINK -Wl,--build-id=none -o "$program" "$@" "${linked[@]}" && strip "$program"
 }
 
 # build/objects: "LIBRARY'S SOURCES / PROGRAM'S SOURCES".
