@@ -12,6 +12,7 @@
 #   since `commlab lab` compares it with before.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+[ $# = 2 ] || [ $# = 3 ] || { sed -n "5s/^# *//p" pack/handout.sh >&2; exit 2; }
 build=$1 to=$2 tar=${3-}
 cc=${LINK%% *}
 version=$(sed -n 's/^version: *//p' CITATION.cff | tr -d '"')

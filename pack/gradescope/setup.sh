@@ -15,7 +15,8 @@ if [ -n "$missing" ]; then
 fi
 
 # Only root reads the salt: the students' programs run as another user.
-chmod 600 "$source/salt" && chmod 755 "$source/run_autograder" "$source/kit/build/commlab" "$source/kit/build/labcc" || exit 1
+chmod 600 "$source/salt" && chmod -R go-w "$source/kit" && chmod 755 "$source/run_autograder" \
+    "$source/kit/build/commlab" "$source/kit/build/labcc" || exit 1
 "$source/kit/build/commlab" nets >/dev/null ||
     { echo 'setup.sh: the prebuilt program does not run in this image: choose Ubuntu 22.04 or newer in the autograder settings' >&2; exit 1; }
 echo "setup.sh: commlab grades $(cat "$source/homework")"
