@@ -15,6 +15,8 @@
 #include <signal.h>
 
 #include "core/base/err.h"
+#include "core/base/units.h"
+#include "cmd/grade/seed.h"
 #include "labs/homework/h3/price.h"
 #include "labs/homework/h3/replay.h"
 #include "labs/homework/h3/start.h"
@@ -86,20 +88,25 @@ static void test_a_step_takes_what_one_derives_by_hand(void **state)
 {
     (void)state;
     // One for all, after the pass.
-    assert_float_equal(exposed_by(LAYER_2 LAYER_1 LAYER_0 "finish\nreduce 0 6\nwait 0\nscale 0 6 0.5\nupdate 0 6\n"), 212, 1e-6);
+    assert_float_equal(exposed_by(LAYER_2 LAYER_1 LAYER_0 "finish\nreduce 0 6\nwait 0\nscale 0 6 0.5\nupdate 0 6\n"),
+                       212, 1e-6);
     // Only the last layer's is not hidden.
     assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\n" LAYER_1 "reduce 2 2\n" LAYER_0 "reduce 0 2\nfinish\n"
-                                          "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"), 204, 1e-6);
+                                          "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"),
+                       204, 1e-6);
     // Work on two layers hides 40 us of it.
     assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\n" LAYER_1 "reduce 2 2\n" LAYER_0 "reduce 0 2\nfinish\n"
                                           "wait 0\nscale 4 2 0.5\nupdate 4 2\nwait 1\nscale 2 2 0.5\nupdate 2 2\n"
-                                          "wait 2\nscale 0 2 0.5\nupdate 0 2\n"), 164, 1e-6);
+                                          "wait 2\nscale 0 2 0.5\nupdate 0 2\n"),
+                       164, 1e-6);
     // Waits in the pass stop it, three times.
     assert_float_equal(exposed_by(LAYER_2 "reduce 4 2\nwait 0\n" LAYER_1 "reduce 2 2\nwait 1\n" LAYER_0
-                                          "reduce 0 2\nwait 2\nfinish\nscale 0 6 0.5\nupdate 0 6\n"), 612, 1e-6);
+                                          "reduce 0 2\nwait 2\nfinish\nscale 0 6 0.5\nupdate 0 6\n"),
+                       612, 1e-6);
     // They travel one after another: two that start together are over after 408 us.
     assert_float_equal(exposed_by(LAYER_2 LAYER_1 "reduce 4 2\n" LAYER_0 "reduce 0 2\nreduce 2 2\nfinish\n"
-                                          "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"), 408, 1e-6);
+                                                  "wait 0\nwait 1\nwait 2\nscale 0 6 0.5\nupdate 0 6\n"),
+                       408, 1e-6);
 }
 
 // On a rank that computes the other branch first, a bucket of one branch is there later: all wait for it.
@@ -111,10 +118,11 @@ static void test_a_collective_waits_for_the_last_rank(void **state)
     (void)state;
     c.layers = 2;
     c.branch = 1; // rank 0: layer 1, then 0; rank 1: 0, then 1. No gradients of inputs: a pass takes 2 ms
-    static const char text[] = "rank 0 0\nstep\nready 3\nready 2\nreduce 2 2\nready 1\nready 0\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
-                               "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n"
-                               "rank 0 1\nstep\nready 1\nready 0\nready 3\nready 2\nreduce 2 2\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
-                               "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n";
+    static const char text[] =
+        "rank 0 0\nstep\nready 3\nready 2\nreduce 2 2\nready 1\nready 0\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
+        "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n"
+        "rank 0 1\nstep\nready 1\nready 0\nready 3\nready 2\nreduce 2 2\nreduce 0 2\nfinish\nwait 0\nwait 1\n"
+        "scale 0 4 0.5\nupdate 0 4\ndone\nleft\n";
     const char *begin = text;
     assert_int_equal(h3_trace_read(&c, 0, &begin, text + sizeof text - 1, &trace), CLAB_OK);
     assert_int_equal(h3_price(&c, &trace, &time), CLAB_OK);
@@ -141,8 +149,8 @@ static void test_text_that_the_harness_does_not_write_is_refused(void **state)
 {
     (void)state;
     assert_true(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL));
-    assert_false(is_right(LAYER_2 LAYER_0 LAYER_1 "finish\n" ALL));   // another order than the case's
-    assert_false(is_right(LAYER_2 LAYER_1 "finish\n" ALL));           // gradients that never came
+    assert_false(is_right(LAYER_2 LAYER_0 LAYER_1 "finish\n" ALL)); // another order than the case's
+    assert_false(is_right(LAYER_2 LAYER_1 "finish\n" ALL));         // gradients that never came
     assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\nfinish\n" ALL));
     assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL "done\n"));
     assert_false(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL "points 100\n"));
@@ -153,9 +161,12 @@ static void test_text_that_the_harness_does_not_write_is_refused(void **state)
 static void test_numbers_that_are_no_parameters_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"reduce -1 2\n", "reduce 0 0\n", "reduce 5 2\n", "reduce 2147483647 2147483647\n",
-                                      "reduce 0 -2147483648\n", "wait -1\n", "wait 2147483647\n", "scale 6 1 1\n",
-                                      "scale 0 7 1\n", "update 2147483647 1\n", "scale 0 6 nan\n", "scale 0 6 inf\n"};
+    static const char *const bad[] = {"reduce -1 2\n",          "reduce 0 0\n",
+                                      "reduce 5 2\n",           "reduce 2147483647 2147483647\n",
+                                      "reduce 0 -2147483648\n", "wait -1\n",
+                                      "wait 2147483647\n",      "scale 6 1 1\n",
+                                      "scale 0 7 1\n",          "update 2147483647 1\n",
+                                      "scale 0 6 nan\n",        "scale 0 6 inf\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[400];
         snprintf(text, sizeof text, LAYER_2 LAYER_1 LAYER_0 "finish\n%s" ALL, bad[i]);
@@ -196,6 +207,79 @@ static void test_a_network_is_what_its_text_says(void **state)
     assert_true(fabs(net->inter.alpha / c.alpha - 1) < 1e-4 && fabs(net->inter.beta / c.beta - 1) < 1e-4);
     assert_true(fabs(net->gamma / c.gamma - 1) < 1e-4 && fabs(net->compute.memory / c.memory - 1) < 1e-4);
     clab_net_free(net);
+}
+
+// ---- what a student gets -------------------------------------------------------------------------------------------------
+
+// What a command writes, errors too.
+static int run(char out[4096], const char *format, ...)
+{
+    char command[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(command, sizeof command - 6, format, list);
+    va_end(list);
+    FILE *pipe = popen(strcat(command, " 2>&1"), "r");
+    assert_non_null(pipe);
+    out[fread(out, 1, 4095, pipe)] = 0;
+    return pclose(pipe);
+}
+
+static const char *build_folder(void)
+{
+    return getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
+}
+
+static void try(const char *folder, const char *mine, const char *arguments, int status, const char *words)
+{
+    char out[4096];
+    if (run(out, "%s/labcc -o %s/try %s labs/homework/h3/try.c", build_folder(), folder, mine) || out[0])
+        fail_msg("%s", out);
+    const int got = run(out, "cd %s && ./try %s", folder, arguments);
+    if (!strstr(out, words) || !got != !status)
+        fail_msg("status %d, no '%s' in: %s", got, words, out);
+}
+
+// The networks that `start h3` writes are those on which the student's own grader times, and `try` trains on them.
+static void test_a_student_can_train(void **state)
+{
+    static const char good[] = "After 3 steps all parameters are those of sequential training, on all ranks.";
+    char folder[] = "/tmp/commlab-h3-XXXXXX", command[64];
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(h3_start("sample", folder), CLAB_OK);
+    try(folder, reference, "-n 2", 0, good);
+    try(folder, reference, "-n 4 --backend sim --net ./network-1.net 8 64 4 4", 0, good);
+    try(folder, starter, "-n 2 4 32 4 1", 1, "after 3 steps parameter");
+    try(folder, "tests/homework/h3/wrong/never-waits.c", "-n 2 4 32 4 1", 1, "nobody has waited for the collective");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+// The sample reports name the times that the student `sample` sees.
+static void test_samples_are_of_these_networks(void **state)
+{
+    char text[8192];
+    uint64_t seed;
+    (void)state;
+    needs_sodium();
+    FILE *file = fopen("labs/homework/h3/sample-A.md", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    assert_int_equal(homework_seed(NULL, "sample", "h3 networks", &seed), CLAB_OK);
+    for (int which = 0; which < H3_NETWORKS; which++) {
+        struct h3_case c;
+        struct h3_bounds b;
+        char none[CLAB_TEXT], best[CLAB_TEXT], words[128];
+        assert_int_equal(h3_choose_network(which, seed, &c, &b), CLAB_OK);
+        snprintf(words, sizeof words, "in %d collectives; %s without overlap, %s is well done", b.buckets,
+                 clab_seconds_text(b.none, none), clab_seconds_text(b.best, best));
+        if (!strstr(text, words))
+            fail_msg("sample-A.md has no '%s'", words);
+    }
 }
 
 // ---- points --------------------------------------------------------------------------------------------------------------
@@ -302,6 +386,8 @@ int main(void)
         cmocka_unit_test(test_numbers_that_are_no_parameters_are_refused),
         cmocka_unit_test(test_networks_are_worth_the_thought),
         cmocka_unit_test(test_a_network_is_what_its_text_says),
+        cmocka_unit_test(test_a_student_can_train),
+        cmocka_unit_test(test_samples_are_of_these_networks),
         cmocka_unit_test(test_the_reference_has_all_points),
         cmocka_unit_test(test_a_fixed_bucket_size_has_some),
         cmocka_unit_test(test_points_and_words_are_the_same_on_a_busy_machine),

@@ -71,9 +71,8 @@ void h3_write(const struct h3_case *c, FILE *file)
 
 void h3_write_network(const struct h3_case *c, FILE *file)
 {
-    fprintf(file,
-            "# Homework h3: a network for ./try --backend sim --net THIS-FILE -n %d\n\n[net]\ntitle = %s\n"
-            "gamma = %.6g GB/s\n\n[compute]\nf64 = 50 Gflop/s\nf32 = 100 Gflop/s\nmemory = %.6g GB/s\n\n[link inter]\nalpha = %.6g us\n"
-            "beta = %.6g Gb/s\n",
-            c->ranks, c->name, 1e-9 / c->gamma, 1e-9 / c->memory, 1e6 * c->alpha, 8e-9 / c->beta);
+    fprintf(file, "# Homework h3: a network for work/h3/try -n %d --backend sim --net THIS-FILE\n\n", c->ranks);
+    fprintf(file, "[net]\ntitle = %s\ngamma = %.6g GB/s\n\n", c->name, 1e-9 / c->gamma);
+    fprintf(file, "[compute]\nf64 = 50 Gflop/s\nf32 = 100 Gflop/s\nmemory = %.6g GB/s\n\n", 1e-9 / c->memory);
+    fprintf(file, "[link inter]\nalpha = %.6g us\nbeta = %.6g Gb/s\n", 1e6 * c->alpha, 8e-9 / c->beta);
 }

@@ -17,7 +17,7 @@
 enum { H3_RANKS = 16, H3_LAYERS = 128, H3_PARAMETERS = 2 * H3_LAYERS, H3_STEPS = 3, H3_NAME = 64, H3_ACTIONS = 4096 };
 
 struct h3_layer {
-    size_t weights, biases;                // elements, of 4 B
+    size_t weights, biases;                 // elements, of 4 B
     double weights_seconds, inputs_seconds; // s, of the backward pass
 };
 

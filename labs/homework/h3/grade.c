@@ -112,27 +112,38 @@ static const char *advice(const struct graded_case *one, double won, char out[25
     if (won >= full_from)
         return NULL;
     if (t->stalled > 0.01 * h3_backward(&one->c))
-        snprintf(out, 256, "you wait during the backward pass, which stands still for %s. Start collectives in ready(), and "
-                           "wait for them in finish().", clab_seconds_text(t->stalled, text));
+        snprintf(out, 256,
+                 "you wait during the backward pass, which stands still for %s. Start collectives in ready(), and "
+                 "wait for them in finish().",
+                 clab_seconds_text(t->stalled, text));
     else if (t->collectives == 1)
-        snprintf(out, 256, "one bucket for all: it starts when the backward pass is over, and nothing hides it. Send "
-                           "several.");
+        snprintf(out, 256,
+                 "one bucket for all: it starts when the backward pass is over, and nothing hides it. Send "
+                 "several.");
     else if (t->early == 0)
-        snprintf(out, 256, "all %d collectives start in finish(), when there is nothing left to hide them. Start each one in "
-                           "ready(), when its last gradient is there.", t->collectives);
+        snprintf(out, 256,
+                 "all %d collectives start in finish(), when there is nothing left to hide them. Start each one in "
+                 "ready(), when its last gradient is there.",
+                 t->collectives);
     else if (t->collectives >= n)
-        snprintf(out, 256, "one collective per parameter: each of the %d pays 2 log2(ranks) alpha = %s before its first byte. "
-                           "Put several gradients into a bucket.", n,
-                 clab_seconds_text(2 * log2(one->c.ranks) * one->c.alpha, text));
+        snprintf(out, 256,
+                 "one collective per parameter: each of the %d pays 2 log2(ranks) alpha = %s before its first "
+                 "byte. Put several gradients into a bucket.",
+                 n, clab_seconds_text(2 * log2(one->c.ranks) * one->c.alpha, text));
     else if (t->collectives > one->bounds.buckets)
-        snprintf(out, 256, "%d buckets are too many here: starting them takes too long. Compute their size from alpha, beta and "
-                           "the times of the gradients.", t->collectives);
+        snprintf(out, 256,
+                 "%d buckets are too many here: starting them takes too long. Compute their size from alpha, beta and "
+                 "the times of the gradients.",
+                 t->collectives);
     else if (t->collectives < one->bounds.buckets)
-        snprintf(out, 256, "%d buckets are too few here: the first one starts late, and the last one is long. Compute their "
-                           "size from alpha, beta and the times of the gradients.", t->collectives);
+        snprintf(out, 256,
+                 "%d buckets are too few here: the first one starts late, and the last one is long. Compute their "
+                 "size from alpha, beta and the times of the gradients.",
+                 t->collectives);
     else if (t->works_late)
-        snprintf(out, 256, "you scale and update only when all collectives are over. Update a bucket as soon as it is there, "
-                           "while others travel.");
+        snprintf(out, 256,
+                 "you scale and update only when all collectives are over. Update a bucket as soon as it is there, "
+                 "while others travel.");
     else
         snprintf(out, 256, "the buckets are not of the best sizes.");
     return out;
@@ -152,8 +163,8 @@ static void award_time(struct grading *g, const struct graded_case *one, bool is
     clab_seconds_text(one->time.exposed, mine);
     clab_seconds_text(b->none, none);
     clab_seconds_text(b->best, best);
-    grading_award(g, one->test, share, "%s exposed per step, in %d collective%s; %s without overlap, %s is well done", mine,
-                  one->time.collectives, one->time.collectives == 1 ? "" : "s", none, best);
+    grading_award(g, one->test, share, "%s exposed per step, in %d collective%s; %s without overlap, %s is well done",
+                  mine, one->time.collectives, one->time.collectives == 1 ? "" : "s", none, best);
     if (advice(one, won, out))
         grading_note(g, one->test, "%s", out);
     grading_note(g, one->test, "%s: %d ranks, %d parameters, %s, backward pass %s, alpha %.3g us, beta %.3g ns/B",

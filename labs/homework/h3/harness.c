@@ -155,8 +155,8 @@ static int start_rank(struct given *g, int which, struct record *record, FILE *f
 static int read_case(FILE *file, struct given *g)
 {
     struct step_facts *f = &g->facts;
-    if (fscanf(file, " case %d %d %d %lf %lf %lf %lf %lf", &f->ranks, &f->n, &g->steps, &f->backward, &f->alpha, &f->beta,
-               &f->gamma, &f->memory) != 8)
+    if (fscanf(file, " case %d %d %d %lf %lf %lf %lf %lf", &f->ranks, &f->n, &g->steps, &f->backward, &f->alpha,
+               &f->beta, &f->gamma, &f->memory) != 8)
         return -1;
     if (f->ranks < 1 || f->ranks > RANKS || f->n < 1 || f->n > PARAMETERS)
         return -1;

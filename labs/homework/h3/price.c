@@ -131,28 +131,17 @@ static void act(const struct h3_case *c, struct clock *k, const struct h3_action
         k->nends = 0;
         k->is_finishing = false;
         break;
-    case H3_READY:
-        go_on(c, k, a->first);
-        break;
+    case H3_READY: go_on(c, k, a->first); break;
     case H3_FINISH:
         if (k->in_use >= 0) // a branch's first layer, whose inputs' gradients nobody needs, is not in use
             k->now += c->layer[k->in_use].inputs_seconds;
         k->is_finishing = true;
         break;
-    case H3_WAIT:
-        wait(k, a->first);
-        break;
-    case H3_SCALE:
-        k->now += 2 * sizeof(float) * (double)elements(c, a->first, a->count) * c->memory;
-        break;
-    case H3_UPDATE:
-        k->now += 3 * sizeof(float) * (double)elements(c, a->first, a->count) * c->memory;
-        break;
-    case H3_DONE:
-        k->is_done = true;
-        break;
-    case H3_REDUCE:
-        break;
+    case H3_WAIT: wait(k, a->first); break;
+    case H3_SCALE: k->now += 2 * sizeof(float) * (double)elements(c, a->first, a->count) * c->memory; break;
+    case H3_UPDATE: k->now += 3 * sizeof(float) * (double)elements(c, a->first, a->count) * c->memory; break;
+    case H3_DONE: k->is_done = true; break;
+    case H3_REDUCE: break;
     }
 }
 

@@ -155,26 +155,14 @@ static bool act(struct replay *r, int rank)
     struct replayed_rank *me = &r->rank[rank];
     const struct h3_action *a = &me->did->actions[me->at];
     switch (a->kind) {
-    case H3_STEP:
-        begin_step(r, rank);
-        return true;
-    case H3_READY:
-        go_on(r, rank, a->first);
-        return true;
-    case H3_FINISH:
-        me->last_ready = h3_parameters(r->c);
-        return true;
-    case H3_DONE:
-        me->is_done = true;
-        return true;
-    case H3_REDUCE:
-        return start(r, rank, a->first, a->count);
-    case H3_WAIT:
-        return wait(r, rank, a->first);
-    case H3_SCALE:
-        return scale(r, rank, a);
-    case H3_UPDATE:
-        return update(r, rank, a);
+    case H3_STEP: begin_step(r, rank); return true;
+    case H3_READY: go_on(r, rank, a->first); return true;
+    case H3_FINISH: me->last_ready = h3_parameters(r->c); return true;
+    case H3_DONE: me->is_done = true; return true;
+    case H3_REDUCE: return start(r, rank, a->first, a->count);
+    case H3_WAIT: return wait(r, rank, a->first);
+    case H3_SCALE: return scale(r, rank, a);
+    case H3_UPDATE: return update(r, rank, a);
     }
     return false;
 }

@@ -16,13 +16,13 @@ struct held {
 
 struct replayed_rank {
     const struct h3_rank *did;
-    int at, begun;               // the next action; the first one of this step
-    int step;                    // of this rank; -1 before the first
-    int started;                 // collectives, in this step
-    int in_use;                  // the layer whose weights the pass needs to go on; -1: none
-    int last_ready;              // the parameter that ready was called with last; -1: begin runs; n: finish
-    int hung;                    // the handle that it waits for; -1: none
-    bool is_done;                // with this step
+    int at, begun;  // the next action; the first one of this step
+    int step;       // of this rank; -1 before the first
+    int started;    // collectives, in this step
+    int in_use;     // the layer whose weights the pass needs to go on; -1: none
+    int last_ready; // the parameter that ready was called with last; -1: begin runs; n: finish
+    int hung;       // the handle that it waits for; -1: none
+    bool is_done;   // with this step
     struct held held[H3_PARAMETERS];
     struct thin_parameter coming[2]; // gradients of the layer at hand: weights, biases
     struct thin thin;

@@ -27,9 +27,9 @@ struct step {
     struct clab_parameter *parameters; // (n), the model's
     struct clab_work *works[MOST_HANDLES];
     int nworks;
-    bool is_mine;      // your functions are called; else one collective averages all
+    bool is_mine;                // your functions are called; else one collective averages all
     double began, passed, ended; // s: begin of the backward pass, its end, all updated; of the last step
-    double *seconds;   // (n), where the facts' seconds lie
+    double *seconds;             // (n), where the facts' seconds lie
 };
 
 // ---- messages --------------------------------------------------------------------------------------------------------
@@ -280,9 +280,10 @@ static void say_right(struct step *s, const struct arguments *a)
     double first = off < 0.02 ? s->facts.ranks : s->facts.rank;
     must(clab_allreduce(s->comm, &first, &first, 1, CLAB_F64, CLAB_MIN));
     if (first == s->facts.rank)
-        fprintf(stderr, "rank %d: after %d steps parameter %d is not what sequential training gives (off by %.3g of the way "
-                        "that it went). ./commlab grade h3 work/h3 --student ID says why.\n", s->facts.rank, STEPS,
-                parameter, off);
+        fprintf(stderr,
+                "rank %d: after %d steps parameter %d is not what sequential training gives (off by %.3g of the way "
+                "that it went). ./commlab grade h3 work/h3 --student ID says why.\n",
+                s->facts.rank, STEPS, parameter, off);
     if (first < s->facts.ranks)
         exit(1);
     if (s->facts.rank == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Right, and of middling speed: a fixed bucket size, and no update before all collectives are over. Sample report C is about it.
+// Right, and of middling speed: a fixed bucket size, and no update before all collectives are over. See sample-C.md.
 
 #include "labs/homework/h3/step.h"
 
