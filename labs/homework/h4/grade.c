@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Homework h4: the student's program plans what to ask, gets the answers of machines, and foresees their times. The grader
+// prices the machines, and judges the times (judge.h).
+//
+// - One machine to practise with, which the student has; three hidden ones, from the class's salt.
+// - What a program leaves is read as numbers. A file that is too short has no times.
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/grade/homework.h"
+#include "cmd/grade/seed.h"
+#include "core/base/err.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "labs/homework/h4/judge.h"
+
+enum { HIDDEN = 3, TEXT = 1 << 14, NAME = 32 };
+static const double run_seconds = 5;
+
+// The worst error that has all points, and the one that has none.
+static const double full_worst = 0.25, zero_worst = 4;
+
+static const struct homework_test tests[] = {
+    {"plan", "the plan keeps to the rules", 10, false},
+    {"practice", "times of your practice machine are foreseen", 10, false},
+    {"sizes", "hidden machines: times of sizes that were not asked", 20, true},
+    {"ranks", "hidden machines: times of more ranks than could be asked", 25, true},
+    {"worst", "hidden machines: no time is far off", 15, true},
+    {0}};
+
+// ---- files ---------------------------------------------------------------------------------------------------------
+
+// The number at *text_p, which moves on. False: there is none.
+static bool take(const char **text_p, double *value_p)
+{
+    char *end;
+    *value_p = strtod(*text_p, &end);
+    const bool any = end != *text_p;
+    *text_p = end;
+    return any;
+}
+
+static bool take_question(const char **text_p, struct h4_question *question_p)
+{
+    double algorithm, ranks, bytes;
+    if (!take(text_p, &algorithm) || !take(text_p, &ranks) || !take(text_p, &bytes))
+        return false;
+    const bool fits = fabs(algorithm) < 1e9 && fabs(ranks) < 1e9 && bytes >= 0 && bytes < 1e18;
+    *question_p = (struct h4_question){fits ? (enum h4_algorithm)algorithm : 99, fits ? (int)ranks : 0,
+                                       fits ? (size_t)bytes : 0};
+    return true;
+}
+
+// What the student's h4_plan says. Returns the number of questions, as it says; -1: the file is none.
+static int read_plan(const char *text, struct h4_question questions[H4_QUESTIONS])
+{
+    double n;
+    if (!take(&text, &n) || !(fabs(n) < 1e9))
+        return -1;
+    for (int i = 0; i < n && i < H4_QUESTIONS; i++)
+        if (!take_question(&text, &questions[i]))
+            return -1;
+    return (int)n;
+}
+
+static void give_answers(struct grading *g, const struct h4_round *round)
+{
+    char text[TEXT];
+    int length = 0;
+    for (int i = 0; i < round->nanswers; i++) {
+        const struct h4_question *q = &round->answers[i].question;
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu %.17g\n", (int)q->algorithm, q->ranks,
+                           q->bytes, round->answers[i].seconds);
+    }
+    grading_give(g, "answers", text, (size_t)length);
+    length = 0;
+    for (int i = 0; i < H4_CELLS; i++) {
+        const struct h4_question *q = &round->cells[i];
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu\n", (int)q->algorithm, q->ranks, q->bytes);
+    }
+    grading_give(g, "cells", text, (size_t)length);
+}
+
+// ---- a machine -----------------------------------------------------------------------------------------------------
+
+// Let the student's program foresee this machine. False: it left no times; `key` says why.
+static bool foresee(struct grading *g, const char *key, struct h4_round *round)
+{
+    size_t bytes;
+    give_answers(g, round);
+    const struct grading_run run = grading_run(g, "foresee", run_seconds);
+    if (!run.ended) {
+        grading_fail(g, key, "h4_foresee: %s", run.why);
+        return false;
+    }
+    const char *text = grading_file(g, "times", 1 << 16, &bytes);
+    for (int i = 0; i < H4_CELLS; i++)
+        if (!text || !take(&text, &round->foreseen[i])) {
+            grading_fail(g, key, "the program left %d of %d times: does it call exit?", i, H4_CELLS);
+            return false;
+        }
+    return true;
+}
+
+// "ring of 64 KiB among 32 ranks: 1.2 ms foreseen, 2.4 ms right"
+static const char *cell_text(const struct h4_round *round, int cell, char text[160])
+{
+    const struct h4_question *q = &round->cells[cell];
+    char bytes[CLAB_TEXT], foreseen[CLAB_TEXT], right[CLAB_TEXT];
+    snprintf(text, 160, "%s of %s among %d ranks: %s foreseen, %s right", h4_algorithm_name(q->algorithm),
+             clab_size_text(q->bytes, bytes), q->ranks, clab_seconds_text(round->foreseen[cell], foreseen),
+             clab_seconds_text(round->right[cell], right));
+    return text;
+}
+
+// Say which mistake it is, unless `said` is that already.
+static void explain(struct grading *g, const char *key, const struct h4_round *round, char said[H4_WHY])
+{
+    char why[H4_WHY];
+    if (!h4_round_explain(round, why) || !strcmp(why, said))
+        return;
+    grading_note(g, key, "%s", why);
+    memcpy(said, why, sizeof why);
+}
+
+// ---- tests ---------------------------------------------------------------------------------------------------------
+
+static void grade_practice(struct grading *g, const struct h4_question *questions, int n)
+{
+    struct h4_round round;
+    int cell;
+    char text[160], why[H4_WHY] = "";
+    h4_round_make(grading_seed(g, "practice", false), questions, n, &round);
+    if (!foresee(g, "practice", &round))
+        return;
+    const double share = (h4_round_share(&round, 0) + h4_round_share(&round, H4_GROUP)) / 2;
+    const double worst = h4_round_worst(&round, round.foreseen, &cell);
+    grading_award(g, "practice", share, "the median error is %.3g %% at other sizes, %.3g %% at more ranks",
+                  100 * h4_round_errors(&round, round.foreseen, 0).median,
+                  100 * h4_round_errors(&round, round.foreseen, H4_GROUP).median);
+    grading_note(g, "practice", "the largest error is %.3g %%: %s", 100 * worst, cell_text(&round, cell, text));
+    explain(g, "practice", &round, why);
+    if (share < 1 && h4_plan_explain(questions, n, why))
+        grading_note(g, "practice", "%s", why);
+}
+
+struct sum {
+    double sizes, ranks, worst;   // shares
+    double median_sizes, median_ranks, most; // errors: the largest of all machines
+    int n;
+    char said[H4_WHY]; // the mistake that was named
+};
+
+static void grade_hidden(struct grading *g, int number, const struct h4_question *questions, int n, struct sum *sum)
+{
+    struct h4_round round;
+    int cell;
+    char name[NAME], text[160];
+    snprintf(name, sizeof name, "machine %d", number);
+    h4_round_make(grading_seed(g, name, true), questions, n, &round);
+    if (!foresee(g, NULL, &round))
+        return;
+    const struct h4_error sizes = h4_round_errors(&round, round.foreseen, 0);
+    const struct h4_error ranks = h4_round_errors(&round, round.foreseen, H4_GROUP);
+    const double worst = h4_round_worst(&round, round.foreseen, &cell);
+    sum->sizes += h4_round_share(&round, 0) / HIDDEN;
+    sum->ranks += h4_round_share(&round, H4_GROUP) / HIDDEN;
+    sum->worst += h4_share(worst, full_worst, zero_worst) / HIDDEN;
+    sum->median_sizes = fmax(sum->median_sizes, sizes.median);
+    sum->median_ranks = fmax(sum->median_ranks, ranks.median);
+    sum->most = fmax(sum->most, worst);
+    sum->n++;
+    if (worst > full_worst) {
+        grading_note(g, "worst", "%s: %s", name, cell_text(&round, cell, text));
+        explain(g, "ranks", &round, sum->said);
+    }
+}
+
+static void grade_machines(struct grading *g, const struct h4_question *questions, int n)
+{
+    struct sum sum = {0};
+    for (int i = 1; i <= HIDDEN; i++)
+        grade_hidden(g, i, questions, n, &sum);
+    if (!sum.n)
+        return;
+    grading_award(g, "sizes", sum.sizes, "median error at other sizes: %.3g %% on the worst of %d machines",
+                  100 * sum.median_sizes, sum.n);
+    grading_award(g, "ranks", sum.ranks, "median error at 32 to 256 ranks: %.3g %% on the worst of %d machines",
+                  100 * sum.median_ranks, sum.n);
+    grading_award(g, "worst", sum.worst, "the largest error: %.3g %%", 100 * sum.most);
+}
+
+static void grade(struct grading *g)
+{
+    struct h4_question questions[H4_QUESTIONS];
+    char why[H4_WHY];
+    size_t bytes;
+    if (!grading_build(g, "labs/homework/h4/harness.c"))
+        return;
+    const struct grading_run run = grading_run(g, "plan", run_seconds);
+    const char *text = run.ended ? grading_file(g, "questions", 1 << 16, &bytes) : NULL;
+    const int n = text ? read_plan(text, questions) : -1;
+    if (n < 0)
+        grading_fail(g, NULL, "h4_plan: %s", run.ended ? "it left no plan: does it call exit?" : run.why);
+    else if (!h4_plan_check(questions, n, why))
+        grading_fail(g, NULL, "%s", why);
+    else {
+        grading_award(g, "plan", 1, "%d questions of %d that are allowed", n, H4_QUESTIONS);
+        grade_practice(g, questions, n);
+        grade_machines(g, questions, n);
+    }
+}
+
+// ---- the student's files -------------------------------------------------------------------------------------------
+
+static int start(const char *student, const char *folder)
+{
+    char path[4096];
+    uint64_t seed;
+    CLAB_TRY(homework_seed(NULL, student, "practice", &seed));
+    const struct h4_machine machine = h4_machine_draw(seed);
+    snprintf(path, sizeof path, "%s/practice.net", folder);
+    CLAB_TRY(h4_machine_write(&machine, path));
+    printf("  %s: your machine to practise with\n", path);
+    return CLAB_OK;
+}
+
+const struct homework HOMEWORK = {
+    .title = "Fit and foresee a machine", .file = "mine.c", .tests = tests, .grade = grade, .start = start};
