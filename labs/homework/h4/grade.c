@@ -18,10 +18,11 @@
 #include "labs/homework/h4/judge.h"
 
 enum { HIDDEN = 3, TEXT = 1 << 14, NAME = 32 };
-static const double run_seconds = 5;
+static const double run_seconds = 2;
+static const char practice_seed[] = "h4 practice";
 
 // The worst error that has all points, and the one that has none.
-static const double full_worst = 0.25, zero_worst = 4;
+static const double full_worst = 0.25, zero_worst = 2;
 
 static const struct homework_test tests[] = {
     {"plan", "the plan keeps to the rules", 10, false},
@@ -133,7 +134,7 @@ static void grade_practice(struct grading *g, const struct h4_question *question
     struct h4_round round;
     int cell;
     char text[160], why[H4_WHY] = "";
-    h4_round_make(grading_seed(g, "practice", false), questions, n, &round);
+    h4_round_make(grading_seed(g, practice_seed, false), questions, n, &round);
     if (!foresee(g, "practice", &round))
         return;
     const double share = (h4_round_share(&round, 0) + h4_round_share(&round, H4_GROUP)) / 2;
@@ -159,7 +160,7 @@ static void grade_hidden(struct grading *g, int number, const struct h4_question
     struct h4_round round;
     int cell;
     char name[NAME], text[160];
-    snprintf(name, sizeof name, "machine %d", number);
+    snprintf(name, sizeof name, "h4 machine %d", number);
     h4_round_make(grading_seed(g, name, true), questions, n, &round);
     if (!foresee(g, NULL, &round))
         return;
@@ -174,7 +175,7 @@ static void grade_hidden(struct grading *g, int number, const struct h4_question
     sum->most = fmax(sum->most, worst);
     sum->n++;
     if (worst > full_worst) {
-        grading_note(g, "worst", "%s: %s", name, cell_text(&round, cell, text));
+        grading_note(g, "worst", "machine %d: %s", number, cell_text(&round, cell, text));
         explain(g, "ranks", &round, sum->said);
     }
 }
@@ -220,7 +221,7 @@ static int start(const char *student, const char *folder)
 {
     char path[4096];
     uint64_t seed;
-    CLAB_TRY(homework_seed(NULL, student, "practice", &seed));
+    CLAB_TRY(homework_seed(NULL, student, practice_seed, &seed));
     const struct h4_machine machine = h4_machine_draw(seed);
     snprintf(path, sizeof path, "%s/practice.net", folder);
     CLAB_TRY(h4_machine_write(&machine, path));

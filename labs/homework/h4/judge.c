@@ -9,8 +9,9 @@
 #include "core/base/mix.h"
 #include "core/base/stats.h"
 
-// A time's error that has its whole point, and the one that has nothing; the mean of points that has all of a test's.
-static const double full_error = 0.1, zero_error = 1, all_points = 0.95;
+// A time's error that has its whole point, and the one that has nothing; the mean of points that has all of a test's, and
+// the one that has none: short messages are foreseen by alpha alone.
+static const double full_error = 0.03, zero_error = 0.6, all_points = 0.9, no_points = 0.4;
 
 // ---- cells ---------------------------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ double h4_round_share(const struct h4_round *round, int first)
 {
     double times[H4_CELLS];
     h4_round_baseline(round, times);
-    const double none = fmin(h4_round_errors(round, times, first).points, 0.8);
+    const double none = fmax(h4_round_errors(round, times, first).points, no_points);
     const double share = (h4_round_errors(round, round->foreseen, first).points - none) / (all_points - none);
     return fmax(0, fmin(1, share));
 }

@@ -3,8 +3,9 @@
 //
 // - The error of a time is by how much the larger of the two exceeds the smaller one: 0.1 if the truth is 10 % more, and if
 //   the student's is. So nobody gains by guessing low.
-// - Each time is worth a part of a point: all of it up to 10 % error, nothing from 100 % on. Of a machine, the mean of
-//   these parts counts: from that of a fit of two points, which has no points, to 0.95, which has all.
+// - Each time is worth a part of a point: all of it up to 3 % error, nothing from 60 % on. Of a machine, the mean of
+//   these parts counts: from 0.4, or what a fit of two points has, if that is more, which is worth nothing, to 0.9, which is
+//   worth all.
 // - A mistake has a machine or a formula of its own, on which the foreseen times would be right. The one that fits best is
 //   named, if it fits much better than the truth.
 #pragma once

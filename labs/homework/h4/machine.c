@@ -37,7 +37,7 @@ struct h4_machine h4_machine_draw(uint64_t seed)
     m.beta[H4_INSIDE] = 1e-9 / draw(&state, 4, 20, 0.1);
     m.beta[H4_ACROSS] = 1e-9 / draw(&state, 0.8, 3, 0.01);
     m.gamma = 1e-9 / draw(&state, 5, 20, 0.1);
-    m.handshake = 1e-6 * draw(&state, 15, 100, 0.5);
+    m.handshake = 1e-6 * draw(&state, 60, 300, 0.5);
     state = clab_mix(state, 2);
     m.limit = (size_t)4096 << state % 5;
     return m;
@@ -93,7 +93,7 @@ static void write_link(FILE *file, const struct h4_machine *m, int link)
             fprintf(file, "any\n");
         else
             fprintf(file, "%zu B\n", s->up_to);
-        fprintf(file, "o_send = %.12g us\no_recv = 0 us\nlatency = 0 us\ngap_send = %.15g ns/B\ngap_recv = %.15g ns/B\n",
+        fprintf(file, "o_send = %.12g us\no_recv = 0 us\nlatency = 0 us\nfragment = 0 B\ngap_send = %.15g ns/B\ngap_recv = %.15g ns/B\n",
                 1e6 * s->o_send, 1e9 * s->gap_send, 1e9 * s->gap_recv);
     }
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "homework/h4/h4.h"
+#include "labs/homework/h4/h4.h"
 #include "core/base/err.h"
 #include "core/base/units.h"
 #include "sim/sim.h"

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "homework/h4/h4.h"
+#include "labs/homework/h4/h4.h"
 
 enum { STAGES = 4, FIRST_SIZE = STAGES, SIZES = 7, LARGE = FIRST_SIZE + SIZES, PAIR, RING, ALL };
 

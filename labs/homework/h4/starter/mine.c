@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Homework h4. Fit a machine by 24 questions at most, and foresee the times that you could not ask for (h4.md).
+// Homework h4: fit a machine by 24 questions at most, and foresee the times that you can not ask for. The task:
+// labs/homework/h4/h4.md.
 //
-// This starter fits a line through two points: two ranks, 8 bytes and 4 MiB. It compiles, and gets few points. Find out
-// what it does not know: ./commlab grade h4 work/h4/mine.c --student ID
+// Name and ID:
+// What I ask, and what each question tells me, in at most ten lines:
+// The parameters of my practice machine, as I fit them, with units, beside those of practice.net:
+// The formulas that I foresee by:
+// Where I am wrong by most, and why:
+//
+// This starter puts a line through two points: two ranks, 8 bytes and 4 MiB. It builds, and gets 10 points.
 
 #include <math.h>
 
-#include "homework/h4/h4.h"
+#include "labs/homework/h4/h4.h"
 
 int h4_plan(struct h4_question questions[H4_QUESTIONS])
 {
