@@ -15,7 +15,7 @@ static int first[MOST], count[MOST], buckets; // parameters of each bucket
 static int awaited[MOST], handle[MOST], started;
 
 // Seconds of an allreduce by halving and doubling.
-static double allreduce(const struct step_facts *f, double bytes)
+static double seconds_for(const struct step_facts *f, double bytes)
 {
     const double part = (f->ranks - 1.0) / f->ranks;
     return 2 * log2(f->ranks) * f->alpha + bytes * part * (2 * f->beta + f->gamma);
@@ -51,7 +51,7 @@ static double price(const struct step_facts *f, double cap)
     double sent = 0, now = f->backward;
     buckets = plan(f, cap);
     for (int b = 0; b < buckets; b++) {
-        sent = fmax(sent, f->seconds[first[b]]) + allreduce(f, bytes_of(f, b));
+        sent = fmax(sent, f->seconds[first[b]]) + seconds_for(f, bytes_of(f, b));
         now = fmax(now, sent) + 5 * f->memory * bytes_of(f, b);
     }
     return now;
