@@ -17,6 +17,7 @@ static const struct clab_command *const commands[] = {
     &cmd_next,
     &cmd_status,
     &cmd_start,
+    &cmd_grade,
     &cmd_check,
     &cmd_hint,
     &cmd_reset,

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The student's code: compiled and run in the sandbox, in a folder of its own (homework.h).
+//
+// - Nothing that it does there gives points: the grader judges the data that it leaves. So the walls protect the host and
+//   the other students, and no list of forbidden calls is needed.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/grade/inside.h"
+#include "core/base/clock.h"
+#include "core/base/err.h"
+
+enum { MOST_WORDS = 24, MOST_SOURCE = 1 << 20, MOST_SHOWN = 400 };
+static const double compile_seconds = 20;
+
+// The first lines of what it complained of, in `why` behind what is there.
+static void add_complaints(struct grading *g, const char *path, char *why, size_t room)
+{
+    size_t bytes = 0;
+    const char *because, *text = grading_slurp(g, path, 64 << 20, &bytes, &because);
+    const size_t used = strlen(why);
+    if (text && bytes && used + 3 < room)
+        snprintf(why + used, room - used, ":\n%.*s", (int)(bytes < MOST_SHOWN ? bytes : MOST_SHOWN), text);
+}
+
+static void say_end(const struct sandbox_result *result, double seconds, char why[512])
+{
+    if (result->end == SANDBOX_LATE)
+        snprintf(why, 512, "it %s (%.3g s)", sandbox_end_texts[result->end], seconds);
+    else if (result->end != SANDBOX_ENDED)
+        snprintf(why, 512, "it %s", sandbox_end_texts[result->end]);
+    else if (WIFSIGNALED(result->status))
+        snprintf(why, 512, "it crashed with signal %d (%s)", WTERMSIG(result->status), strsignal(WTERMSIG(result->status)));
+    else
+        snprintf(why, 512, "it ended with status %d", WEXITSTATUS(result->status));
+}
+
+// argv[0] in the box; its time is the submission's.
+static struct grading_run run_boxed(struct grading *g, char *const argv[], double seconds)
+{
+    char complaints[PATH_MAX + 16];
+    struct grading_run run = {0};
+    struct sandbox_result result;
+    snprintf(complaints, sizeof complaints, "%s/complaints", g->folder);
+    seconds = seconds < g->left ? seconds : g->left;
+    if (g->err || seconds <= 0) {
+        snprintf(run.why, sizeof run.why, "the 60 s of this submission are over");
+        return run;
+    }
+    const struct sandbox box = {.folder = g->box, .seconds = seconds, .memory = (size_t)2 << 30, .processes = 40,
+                                .file_bytes = 64 << 20, .without = g->without};
+    const int output = open(complaints, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    g->err = output < 0 ? CLAB_EIO : sandbox_run(&box, argv, output, &result);
+    if (output >= 0)
+        close(output);
+    if (g->err)
+        return run;
+    g->left -= result.seconds;
+    run.seconds = result.seconds;
+    run.ended = result.end == SANDBOX_ENDED && WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0;
+    if (!run.ended) {
+        say_end(&result, seconds, run.why);
+        add_complaints(g, complaints, run.why, sizeof run.why);
+    }
+    return run;
+}
+
+void grading_give(struct grading *g, const char *name, const void *data, size_t bytes)
+{
+    char path[PATH_MAX + 256];
+    snprintf(path, sizeof path, "%s/%s", g->box, name);
+    unlink(path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const bool written = file >= 0 && write(file, data, bytes) == (ssize_t)bytes;
+    if (file >= 0)
+        close(file);
+    g->err = g->err || written ? g->err : CLAB_EIO;
+}
+
+bool grading_build(struct grading *g, const char *harness)
+{
+    char labcc[PATH_MAX], source[PATH_MAX];
+    char output[] = "-o", program[] = "program", mine[] = "mine.c";
+    size_t bytes;
+    const char *text = grading_read(g, "", MOST_SOURCE, &bytes);
+    if (!text || g->err)
+        return false;
+    grading_give(g, mine, text, bytes);
+    if (snprintf(labcc, sizeof labcc, "%s/labcc", g->build) >= PATH_MAX ||
+        snprintf(source, sizeof source, "%s/%s", g->root, harness) >= PATH_MAX)
+        return false;
+    char *const argv[] = {labcc, output, program, mine, source, NULL};
+    const struct grading_run run = run_boxed(g, argv, compile_seconds);
+    if (!run.ended)
+        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
+    return run.ended;
+}
+
+struct grading_run grading_run(struct grading *g, const char *arguments, double seconds)
+{
+    char program[PATH_MAX + 16], words[1024], *argv[MOST_WORDS + 2] = {program}, *save;
+    int n = 1;
+    snprintf(program, sizeof program, "%s/program", g->box);
+    snprintf(words, sizeof words, "%s", arguments);
+    for (char *word = strtok_r(words, " ", &save); word && n <= MOST_WORDS; word = strtok_r(NULL, " ", &save))
+        argv[n++] = word;
+    return run_boxed(g, argv, seconds);
+}
