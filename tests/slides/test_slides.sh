@@ -9,6 +9,9 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 made=$scratch/made
 subject=(slides/build.sh --to "$made")
 
+# What a page says on the console; the browser's own pages (chrome://) miss their network there, too.
+console() { grep CONSOLE "$scratch/err" | grep -v 'source: chrome://'; }
+
 # walk PAGE: true if the driver finds no fault and the console is silent.
 walk() {
     local page=$scratch/walked.html
@@ -17,8 +20,8 @@ walk() {
         --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=60000 \
         --dump-dom "file://$page" >"$scratch/dom" 2>"$scratch/err"
     sed -n '/<pre id="findings">/,/<\/pre>/p' "$scratch/dom" | sed 's/<[^>]*>//g' >"$scratch/findings"
-    why="$(basename "$1"): $(cat "$scratch/findings"; grep CONSOLE "$scratch/err"; [ -s "$scratch/findings" ] || tail -n 5 "$scratch/err")"
-    ! grep -q CONSOLE "$scratch/err" && ! grep -q wrong: "$scratch/findings" && grep -q '^slides: [1-9]' "$scratch/findings"
+    why="$(basename "$1"): $(cat "$scratch/findings"; console; [ -s "$scratch/findings" ] || tail -n 5 "$scratch/err")"
+    ! console >/dev/null && ! grep -q wrong: "$scratch/findings" && grep -q '^slides: [1-9]' "$scratch/findings"
 }
 
 makes_all_decks() { run 0 "$build" && cp "$scratch/out" "$scratch/decks"; }
@@ -33,6 +36,17 @@ every_slide_of_every_deck_is_as_it_should() {
     done
     why=$all
     [ -z "$all" ]
+}
+
+# "Lab 07 · 24 minutes · before the lab": as long as its notes say.
+minutes_add_up() {
+    local deck said sum
+    for deck in slides/[0-9o]*.md; do
+        said=$(sed -nE 's/^subtitle: .* ([0-9]+) minutes.*/\1/p' "$deck")
+        sum=$(awk '/^::: notes/ { getline; sum += $1 } END { print sum }' "$deck")
+        why="$deck: the title slide says $said minutes, the notes add up to $sum"
+        [ "$said" = "$sum" ] || return 1
+    done
 }
 
 # One deck has figures of all kinds.
@@ -94,11 +108,28 @@ says_what_installs_pandoc() {
     refuses 3 './setup.sh --slides installs it' "$build"
 }
 
+# A build of its own has no reveal.js yet. npm's double writes another file than the one that is expected, or fails.
+npm_that() {
+    local path=$scratch/npm
+    mkdir -p "$path" && printf '#!/bin/bash\n%s\n' "$1" >"$path/npm" && chmod +x "$path/npm"
+    subject=(env "PATH=$path:$PATH" slides/build.sh)
+}
+says_what_to_do_without_network() {
+    local subject
+    npm_that 'exit 1'
+    refuses 3 'copy this file into' "$scratch/fresh"
+}
+refuses_another_reveal() {
+    local subject
+    npm_that 'while [ $# -gt 1 ]; do [ "$1" != --pack-destination ] || echo other >"$2/reveal.js-4.6.1.tgz"; shift; done'
+    refuses 1 'its SHA-256 differs' "$scratch/fresh" && [ ! -e "$scratch/fresh/slides/reveal" ]
+}
+
 cases='makes_all_decks every_slide_of_every_deck_is_as_it_should gives_the_same_bytes_again is_one_page_without_network
     passes_a_good_slide finds_a_slide_that_is_too_long finds_a_line_that_is_too_long finds_a_missing_figure
     finds_an_error_on_the_console finds_a_script_that_fails finds_a_player_that_is_too_large
     names_an_unknown_figure names_what_show_refuses names_a_missing_file refuses_what_differs_by_machine asks_for_words
-    names_the_decks'
+    names_the_decks minutes_add_up says_what_to_do_without_network refuses_another_reveal'
 if [ -z "$chromium" ] || ! command -v pandoc >/dev/null || ! command -v gnuplot >/dev/null; then
     skip 'pandoc, gnuplot or Chromium is not installed' $cases
 elif [ ! -e "$build/slides/reveal" ] && { run 3 --html "$build" 07; [ ! -e "$build/slides/reveal" ]; }; then
