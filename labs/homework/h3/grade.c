@@ -97,10 +97,12 @@ static void award_parameters(struct grading *g, const struct graded_case cases[C
         if (!wrong && !cases[i].verdict.is_right)
             wrong = &cases[i];
     }
-    if (wrong)
-        grading_award(g, test, (double)right / all, "right for %d of %d models. %s", right, all, wrong->verdict.why);
-    else
+    if (!wrong) {
         grading_award(g, test, 1, "right for all %d models, on all ranks, after %d steps", all, H3_STEPS);
+        return;
+    }
+    grading_award(g, test, (double)right / all, "right for %d of %d models", right, all);
+    grading_note(g, test, "%s", wrong->verdict.why);
 }
 
 // The first thing to change for a better time; NULL: nothing.
@@ -154,8 +156,9 @@ static void award_time(struct grading *g, const struct graded_case *one, bool is
     const struct h3_bounds *b = &one->bounds;
     char none[CLAB_TEXT], mine[CLAB_TEXT], best[CLAB_TEXT], backward[CLAB_TEXT], size[CLAB_TEXT], out[256];
     if (!one->verdict.is_right) {
-        grading_award(g, one->test, 0, "no time without right parameters. %s",
-                      is_said ? "See the test plain." : one->verdict.why);
+        grading_award(g, one->test, 0, "no time without right parameters%s", is_said ? ": see the first test" : "");
+        if (!is_said)
+            grading_note(g, one->test, "%s", one->verdict.why);
         return;
     }
     const double won = (b->none - one->time.exposed) / (b->none - b->best);
