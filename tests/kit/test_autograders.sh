@@ -116,6 +116,12 @@ says_what_is_missing_in_a_submission() {
     why="$(cat "$base/results/results.json")"
     [ "$(score)" = 0 ] && grep -q 'mine\.c' "$base/results/results.json"
 }
+# Whoever grades as root reads everything; what a link leads to is not quoted.
+follows_no_link() {
+    lay_out && ln -s ../source/salt "$base/submission/mine.c" && autograde 0 && results_are_as_documented || return 1
+    why="$(cat "$base/results/results.json")"
+    [ "$(score)" = 0 ] && grep -q 'mine.c is a link' "$base/results/results.json" && ! grep -qF "$(cut -c 1-12 "$salt")" "$base/results/results.json"
+}
 
 # ---- GitHub Classroom ------------------------------------------------------------------------------------------
 
@@ -188,7 +194,7 @@ else
     skip 'no user namespaces can be made here' grades_alike_without_namespaces
 fi
 check_each takes_the_first_address_of_a_group takes_no_address_from_a_name gives_no_score_if_nobody_is_named
-check_each says_what_is_missing_in_a_submission
+check_each says_what_is_missing_in_a_submission follows_no_link
 check_each makes_a_repository asks_for_the_students_id reports_the_points_of_each_test names_each_output works_in_the_older_form
 
 exit $failed
