@@ -5,6 +5,7 @@
 // - The exit status is 0 if the submission was graded, whatever its points are.
 
 #include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,13 @@ static int clean_environment(const char *box)
                : CLAB_ENOMEM;
 }
 
+// The guest may have made folders in its own.
+static int remove_one(const char *path, const struct stat *there, int kind, struct FTW *where)
+{
+    (void)there, (void)kind, (void)where;
+    return remove(path) && errno == EACCES;
+}
+
 static int judge(struct grading *g)
 {
     CLAB_TRY(child_folder_make(g->folder));
@@ -132,8 +140,7 @@ static int judge(struct grading *g)
         g->homework->grade(g);
         err = g->err;
     }
-    child_folder_remove(g->box);
-    child_folder_remove(g->folder);
+    nftw(g->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     return err;
 }
 

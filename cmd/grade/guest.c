@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,6 +83,53 @@ void grading_give(struct grading *g, const char *name, const void *data, size_t 
     g->err = g->err || written ? g->err : CLAB_EIO;
 }
 
+// ---- what it includes ------------------------------------------------------------------------------------------
+
+// Whether a homework may include the file of this exact path: a header of the system, of core/, of its own folder.
+static bool may_include(const struct grading *g, const char *path)
+{
+    char allowed[3][PATH_MAX + 64];
+    snprintf(allowed[0], sizeof allowed[0], "%s/core/", g->root);
+    snprintf(allowed[1], sizeof allowed[1], "%s/labs/homework/%s/", g->root, g->id);
+    snprintf(allowed[2], sizeof allowed[2], "%s/", g->box);
+    bool may = !strncmp(path, "/usr/", 5);
+    for (int i = 0; i < 3; i++)
+        may = may || !strncmp(path, allowed[i], strlen(allowed[i]));
+    return may;
+}
+
+// The compiler's list, as make reads it: words with blanks and backslashes between them.
+static bool judge_includes(struct grading *g, char *list)
+{
+    char *save, path[2 * PATH_MAX], exact[PATH_MAX];
+    for (char *word = strtok_r(list, " \\\n", &save); word; word = strtok_r(NULL, " \\\n", &save)) {
+        if (word[strlen(word) - 1] == ':')
+            continue;
+        snprintf(path, sizeof path, "%s%s%s", *word == '/' ? "" : g->box, *word == '/' ? "" : "/", word);
+        if (realpath(path, exact) && !may_include(g, exact)) {
+            grading_reject(g, "mine.c includes %s, which is no header of its task: solve it without that file", word);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_includes(struct grading *g, char *labcc)
+{
+    char list[] = "-M", into[] = "-MF", includes[] = "includes", mine[] = "mine.c";
+    char *const argv[] = {labcc, list, into, includes, mine, NULL};
+    size_t bytes;
+    const struct grading_run run = run_boxed(g, argv, compile_seconds);
+    if (!run.ended) {
+        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
+        return false;
+    }
+    char *read = (char *)grading_file(g, includes, 1 << 20, &bytes); // ours, so it may be taken apart
+    return read && judge_includes(g, read);
+}
+
+// ---- compile and run --------------------------------------------------------------------------------------------
+
 bool grading_build(struct grading *g, const char *harness)
 {
     char labcc[PATH_MAX], source[PATH_MAX];
@@ -93,6 +141,8 @@ bool grading_build(struct grading *g, const char *harness)
     grading_give(g, mine, text, bytes);
     if (snprintf(labcc, sizeof labcc, "%s/labcc", g->build) >= PATH_MAX ||
         snprintf(source, sizeof source, "%s/%s", g->root, harness) >= PATH_MAX)
+        return false;
+    if (!check_includes(g, labcc))
         return false;
     char *const argv[] = {labcc, output, program, mine, source, NULL};
     const struct grading_run run = run_boxed(g, argv, compile_seconds);

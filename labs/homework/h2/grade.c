@@ -29,6 +29,7 @@ struct h2 {
     struct h2_scale scales[CASES]; // of OWN and HIDDEN
     struct h2_schedule schedules[CASES];
     struct grading_run run;
+    bool is_read; // its result
 };
 
 // ---- the clusters ------------------------------------------------------------------------------------------------------
@@ -71,6 +72,7 @@ static int read_all(struct h2 *h2)
     struct clab_verifier *verifier;
     size_t bytes = 0;
     words.data = grading_file(h2->grading, "schedules", MOST_BYTES, &bytes);
+    h2->is_read = words.data != NULL;
     words.count = words.data ? bytes / sizeof(int32_t) : 0;
     CLAB_TRY(clab_verifier_create(&verifier));
     int err = CLAB_OK;
@@ -103,8 +105,9 @@ static const char *why(const struct h2 *h2, int i, char *text_p, size_t room)
              h2->clusters[i].nranks == 1 ? "" : "s", hosts, s->flaw > 0 ? clab_flaw_text((enum clab_flaw)s->flaw) : "",
              s->flaw > 0 ? ": " : "",
              s->is_there || s->text[0] ? s->text
-             : h2->run.ended           ? "your code wrote too many steps"
-                                       : h2->run.why);
+             : !h2->run.ended          ? h2->run.why
+             : h2->is_read             ? "your code wrote too many steps"
+                                       : "your code left no result that can be read, a plain file of at most 48 MiB");
     return text_p;
 }
 

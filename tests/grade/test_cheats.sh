@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Cheats against a homework: each of tests/cheats/*.c has no points that it did not earn, says why, and costs nobody else
+# anything. Odd but honest solutions, tests/cheats/honest/*.c behind the reference, have all points.
+# Usage: test_cheats.sh [BUILD]. Takes long.
+
+. tests/cases.sh
+subject=("$commlab" grade h2)
+rm -f /tmp/commlab-cheat-was-here
+
+# submission FILE: one file, as a student hands it in.
+submission() { sed -e '/#include "cheat.h"/ {' -e 'r tests/cheats/cheat.h' -e 'd' -e '}' "$1" | sed 's/^#pragma once$//'; }
+
+# score: the points of the last grading.
+score() { sed -n 's/^\([0-9.]*\) of 80 points by the machine.*/\1/p' "$scratch/out"; }
+
+# A cheat may earn a share by what is right in it: the schedule for two ranks is.
+is_caught() {
+    local name=$1 says
+    says=$(sed -n 's|^// says: ||p' "tests/cheats/$name.c")
+    submission "tests/cheats/$name.c" >"$scratch/$name.c"
+    run 0 "$scratch/$name.c" --student ada || return 1
+    why="$(score) points: $(cat "$scratch/out")"
+    [[ $says == *compiled* || $says == multiple* ]] || ! grep -q 'can not be compiled' "$scratch/out" || return 1
+    [ -n "$says" ] && [ "$(score)" = 0.00 ] && grep -qE -- "$says" "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
+}
+for cheat in tests/cheats/*.c; do
+    name=$(basename "$cheat" .c)
+    eval "catches_$name() { is_caught $name; }"
+done
+
+is_graded_in_full() {
+    cat tests/homework/h2/reference.c "tests/cheats/honest/$1.c" >"$scratch/honest.c"
+    run 0 "$scratch/honest.c" --student ada && why="$(score) points: $(cat "$scratch/out")" && [ "$(score)" = 80.00 ]
+}
+for honest in tests/cheats/honest/*.c; do
+    name=$(basename "$honest" .c)
+    eval "grades_what_${name}_in_full() { is_graded_in_full $name; }"
+done
+
+leaves_nothing_behind() {
+    why=$(ls -d /tmp/commlab-cheat-was-here 2>&1) && return 1
+    why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]
+}
+
+if lacks inih || lacks sodium; then
+    skip "homework needs libinih and libsodium" catches_cheats
+elif lacks seccomp; then
+    skip "this build has no walls but limits" catches_cheats
+else
+    private=$scratch/private
+    mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
+    for cheat in tests/cheats/*.c; do
+        check "catches_$(basename "$cheat" .c)"
+    done
+    for honest in tests/cheats/honest/*.c; do
+        check "grades_what_$(basename "$honest" .c)_in_full"
+    done
+    check leaves_nothing_behind
+fi
+exit $failed

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `commlab grade`: the same submission gets the same bytes ten times, idle, busy and without walls; its files have the
+# form that others read; one clear line for each mistake.
+# Usage: test_grade.sh [BUILD]. Takes long.
+
+. tests/cases.sh
+subject=("$commlab" grade)
+reference=tests/homework/h2/reference.c
+echo 'a salt for tests alone' >"$scratch/salt"
+
+# grades NAME WORDS...: into $scratch/NAME.* files.
+grades() {
+    local name=$scratch/$1
+    shift
+    run 0 h2 "$@" --student ada --csv "$name.csv" --json "$name.json" --junit "$name.xml" --gradescope "$name.results"
+}
+is_same() {
+    local kind
+    for kind in csv json xml results; do
+        why="$1.$kind: $(diff "$scratch/first.$kind" "$scratch/$1.$kind")"
+        [ -z "${why#*: }" ] || return 1
+    done
+}
+grades_in_full() { grades first $reference --salt "$scratch/salt" && writes_score 80.00; }
+writes_score() { why=$(cat "$scratch/out") && grep -q "^$1 of 80 points by the machine" "$scratch/out"; }
+gives_the_same_bytes_five_times() {
+    local i
+    for i in 1 2 3 4 5; do
+        grades again $reference --salt "$scratch/salt" && is_same again || return 1
+    done
+}
+gives_the_same_bytes_on_a_busy_machine() {
+    local i pids=() failed=
+    for ((i = 0; i < $(nproc); i++)); do
+        (exec timeout 60 sh -c 'while :; do :; done') &
+        pids+=($!)
+    done
+    for i in 1 2 3 4 5; do
+        grades again $reference --salt "$scratch/salt" && is_same again || failed=1
+    done
+    kill "${pids[@]}"
+    wait "${pids[@]}" 2>/dev/null
+    [ -z "$failed" ]
+}
+gives_the_same_bytes_without_walls() {
+    grades again $reference --salt "$scratch/salt" --without-walls && is_same again
+}
+hides_other_tests_without_the_salt() {
+    grades practice $reference && why=$(cat "$scratch/out") && grep -q '^Practice' "$scratch/out" &&
+        ! cmp -s "$scratch/first.csv" "$scratch/practice.csv"
+}
+takes_a_folder() {
+    mkdir -p "$scratch/work" && cp $reference "$scratch/work/mine.c" && grades again "$scratch/work" --salt "$scratch/salt" &&
+        is_same again
+}
+
+# The names and types that Gradescope documents for results.json.
+writes_what_gradescope_reads() {
+    why=$(python3 - "$scratch/first.results" <<'END' 2>&1
+import json, sys
+seen = json.load(open(sys.argv[1]))
+number = (int, float)
+top = {"score": number, "execution_time": number, "output": str, "output_format": str, "test_output_format": str,
+       "test_name_format": str, "visibility": str, "stdout_visibility": str, "extra_data": dict, "tests": list,
+       "leaderboard": list}
+of_test = {"score": number, "max_score": number, "status": str, "name": str, "name_format": str, "number": str,
+           "output": str, "output_format": str, "tags": list, "visibility": str, "extra_data": dict}
+of_row = {"name": str, "value": (int, float, str), "order": str}
+shown = {"hidden", "after_due_date", "after_published", "visible"}
+def hold(what, fields):
+    for key, value in what.items():
+        assert key in fields and isinstance(value, fields[key]), (key, value)
+    assert what.get("visibility", "visible") in shown and what.get("stdout_visibility", "visible") in shown
+hold(seen, top)
+for test in seen["tests"]:
+    hold(test, of_test)
+    assert test["status"] in ("passed", "failed") and 0 <= test["score"] <= test["max_score"]
+for row in seen.get("leaderboard", []):
+    hold(row, of_row)
+    assert row["order"] in ("asc", "desc")
+assert abs(sum(test["score"] for test in seen["tests"]) - seen["score"]) < 1e-9 and seen["score"] == 80
+END
+    )
+}
+writes_junit_that_parses() {
+    why=$(python3 - "$scratch/first.xml" <<'END' 2>&1
+import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()
+assert suite.tag == "testsuite" and len(suite) == int(suite.get("tests")) == 4 and suite.get("failures") == "0"
+END
+    )
+}
+grades_homework_h3() {
+    run 0 h3 tests/homework/h3/reference.c --student ada && writes_score 80.00
+}
+refuses_wrong_words() {
+    refuses 2 "there is no homework 'h9'" h9 $reference --student ada && refuses 2 'a homework and a file are missing' &&
+        refuses 2 '--student ID is missing' h2 $reference && refuses 2 'an ID has' h2 $reference --student ../x &&
+        refuses 2 'there is no such file' h2 "$scratch/none.c" --student ada &&
+        refuses 2 'at least 8 characters' h2 $reference --student ada --salt <(echo x)
+}
+leaves_nothing_behind() { why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]; }
+
+if lacks inih || lacks sodium || lacks jansson; then
+    skip "homework needs libinih, libsodium and libjansson" grades_in_full
+else
+    private=$scratch/private
+    mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
+    for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
+        gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
+        writes_junit_that_parses grades_homework_h3 refuses_wrong_words leaves_nothing_behind; do
+        check $name
+    done
+fi
+exit $failed
