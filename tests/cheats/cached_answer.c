@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Knows the answer for two ranks by heart, and no other.
 // says: proved for 2 of
+// points: 4.75
 #include "labs/homework/h2/h2.h"
 
 static int single(const struct h2_problem *problem)

@@ -16,13 +16,14 @@ score() { sed -n 's/^\([0-9.]*\) of 80 points by the machine.*/\1/p' "$scratch/o
 
 # A cheat may earn a share by what is right in it: the schedule for two ranks is.
 is_caught() {
-    local name=$1 says
+    local name=$1 says points
     says=$(sed -n 's|^// says: ||p' "tests/cheats/$name.c")
+    points=$(sed -n 's|^// points: ||p' "tests/cheats/$name.c")
     submission "tests/cheats/$name.c" >"$scratch/$name.c"
     run 0 "$scratch/$name.c" --student ada || return 1
     why="$(score) points: $(cat "$scratch/out")"
     [[ $says == *compiled* || $says == multiple* ]] || ! grep -q 'can not be compiled' "$scratch/out" || return 1
-    [ -n "$says" ] && [ "$(score)" = 0.00 ] && grep -qE -- "$says" "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
+    [ -n "$says" ] && [ "$(score)" = "${points:-0.00}" ] && grep -qE -- "$says" "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
 }
 for cheat in tests/cheats/*.c; do
     name=$(basename "$cheat" .c)
