@@ -163,12 +163,26 @@ static int find_homework(const char *id, const struct homework **homework_p)
     return CLAB_EINVAL;
 }
 
+// Said before anything runs.
+static int say_limits(const struct grading *g)
+{
+    struct sandbox_walls w;
+    CLAB_TRY(sandbox_try(&w));
+    printf("The code runs apart, for at most 60 s, with 2 GiB of memory, 40 processes, files of 64 MiB.\n");
+    printf("Walls here: Landlock %s, seccomp %s, namespaces %s, not root %s.\n\n", w.files && !g->without.files ? "yes" : "no",
+           w.calls && !g->without.calls ? "yes" : "no", w.namespaces && !g->without.namespaces ? "yes" : "no",
+           w.user && !g->without.user ? "yes" : "no");
+    fflush(stdout);
+    return CLAB_OK;
+}
+
 static int grade(const struct request *request, struct grading *g)
 {
     CLAB_TRY(find_homework(g->id, &g->homework));
     CLAB_TRY(find_submission(request, g));
     uint64_t seed; // says now if this build has none
     CLAB_TRY(homework_seed(g->salt, g->student, "", &seed));
+    CLAB_TRY(say_limits(g));
     const int err = judge_watched(g);
     if (err)
         return err;

@@ -14,7 +14,7 @@
 #include "cmd/grade/homework.h"
 #include "cmd/sandbox/sandbox.h"
 
-enum { GRADING_TESTS = 24, GRADING_TEXT = 4096, GRADING_KEPT = 256 };
+enum { GRADING_TESTS = 24, GRADING_TEXT = 4096, GRADING_KEPT = 256, GRADING_GIVEN = 16 };
 
 struct grading_result {
     bool is_awarded;
@@ -37,6 +37,8 @@ struct grading {
     double rank;
     void *kept[GRADING_KEPT]; // what was read
     int nkept;
+    char given[GRADING_GIVEN][64]; // names of what runs are given
+    int ngiven;
 };
 
 int grading_tests(const struct grading *g);

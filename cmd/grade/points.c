@@ -8,6 +8,7 @@
 
 #include "cmd/grade/inside.h"
 #include "cmd/grade/seed.h"
+#include "core/base/text.h"
 
 int grading_tests(const struct grading *g)
 {
@@ -59,6 +60,7 @@ static void append(char *text, const char *format, va_list values)
         strcat(text, "\n");
     const size_t from = strlen(text);
     vsnprintf(text + from, GRADING_TEXT - from, format, values);
+    clab_make_utf8(text + from); // a program may complain in any bytes
     for (char *c = text + from; *c; c++)
         if (((unsigned char)*c < ' ' && *c != '\n') || *c == 127)
             *c = '?';

@@ -48,7 +48,7 @@ void grade_print(const struct grading *g)
     if (grading_most(g) < 100)
         printf("; a person gives the other %.0f (labs/homework/%s/rubric.md)", 100 - grading_most(g), g->id);
     printf("\n%s", g->salt ? "" : "Practice: with the class's salt, hidden tests are other ones (--salt FILE).\n");
-    if (g->is_ranked && g->homework->leaderboard)
+    if (g->is_ranked && !*g->rejected && g->homework->leaderboard)
         printf("%s: %.6g\n", g->homework->leaderboard, g->rank);
 }
 
@@ -152,7 +152,7 @@ static int write_gradescope(const struct grading *g, const char *path)
     struct clab_json *tests = clab_json_add_list(json, "tests");
     for (int i = 0; i < grading_tests(g); i++)
         add_test(tests, g, i);
-    if (g->is_ranked && g->homework->leaderboard) {
+    if (g->is_ranked && !*g->rejected && g->homework->leaderboard) {
         struct clab_json *row = clab_json_add_object(clab_json_add_list(json, "leaderboard"), NULL);
         clab_json_add(row, "name", clab_cell_text(g->homework->leaderboard));
         clab_json_add(row, "value", clab_cell_real(g->rank));

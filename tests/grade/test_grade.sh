@@ -94,6 +94,15 @@ END
 grades_homework_h3() {
     run 0 h3 tests/homework/h3/reference.c --student ada && writes_score 80.00
 }
+# Its program runs several times, maybe as another user each time.
+grades_homework_h4() {
+    run 0 h4 tests/homework/h4/reference.c --student ada && writes_score 80.00 && grep -q '^Walls here: Landlock' "$scratch/out"
+}
+grades_what_complains_in_any_bytes() {
+    sed 's/^static int lanes(.*/#include <stdio.h>\n#include <stdlib.h>\n&/; s/^    return 1;/    fputs("\\377\\303 no text\\n", stderr);\n    abort();/' \
+        labs/homework/h2/starter/mine.c >"$scratch/bytes.c"
+    grades bytes "$scratch/bytes.c" && why=$(cat "$scratch/out") && grep -q 'no text' "$scratch/bytes.results"
+}
 refuses_wrong_words() {
     refuses 2 "there is no homework 'h9'" h9 $reference --student ada && refuses 2 'a homework and a file are missing' &&
         refuses 2 '--student ID is missing' h2 $reference && refuses 2 'an ID has' h2 $reference --student ../x &&
@@ -109,7 +118,7 @@ else
     mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
     for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
         gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
-        writes_junit_that_parses grades_homework_h3 refuses_wrong_words leaves_nothing_behind; do
+        writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes refuses_wrong_words leaves_nothing_behind; do
         check $name
     done
 fi
