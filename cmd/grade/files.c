@@ -1,14 +1,49 @@
 // SPDX-License-Identifier: MIT
 // Files of people whom nobody trusts (homework.h): plain ones of bounded size, to which no link leads.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/grade/inside.h"
 #include "core/base/err.h"
+
+// What is in the folder NAME of `above`: files go, folders move up, so that no path gets long.
+static void flatten(int above, const char *name, int *moved)
+{
+    fchmodat(above, name, 0700, 0);
+    const int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        char up[32];
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || unlinkat(folder, entry->d_name, 0) == 0)
+            continue;
+        snprintf(up, sizeof up, "moved-%d", *moved);
+        fchmodat(folder, entry->d_name, 0700, 0); // a folder that moves must be writable
+        *moved += renameat(folder, entry->d_name, above, up) == 0;
+    }
+    if (entries)
+        closedir(entries);
+    unlinkat(above, name, AT_REMOVEDIR);
+}
+
+void grading_remove(const char *path)
+{
+    for (int moved = 0, before = -1; moved != before;) {
+        DIR *entries = opendir(path);
+        before = moved;
+        for (struct dirent *entry; entries && (entry = readdir(entries));)
+            if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlinkat(dirfd(entries), entry->d_name, 0) != 0)
+                flatten(dirfd(entries), entry->d_name, &moved);
+        if (entries)
+            closedir(entries);
+    }
+    rmdir(path);
+}
 
 static char *read_all(int file, size_t bytes)
 {

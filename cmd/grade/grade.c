@@ -4,8 +4,6 @@
 // - Points come from proofs, counts and virtual time: the same submission gets the same on every machine, busy or not.
 // - The exit status is 0 if the submission was graded, whatever its points are.
 
-#include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +83,10 @@ static int find_submission(const struct request *request, struct grading *g)
     snprintf(path, sizeof path, "%s", request->words[1]);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode) && !is_folder)
         snprintf(path, sizeof path, "%s/%s", request->words[1], wanted);
+    if (!is_folder && lstat(path, &there) == 0 && S_ISLNK(there.st_mode)) {
+        clab_error("grade: %s is a link, maybe to somebody else's file: hand in the file itself", path);
+        return CLAB_ENOENT;
+    }
     if (stat(path, &there) == 0 && (is_folder ? S_ISDIR(there.st_mode) : S_ISREG(there.st_mode)) &&
         realpath(path, g->submission))
         return CLAB_OK;
@@ -119,13 +121,6 @@ static int clean_environment(const char *box)
                : CLAB_ENOMEM;
 }
 
-// The guest may have made folders in its own.
-static int remove_one(const char *path, const struct stat *there, int kind, struct FTW *where)
-{
-    (void)there, (void)kind, (void)where;
-    return remove(path) && errno == EACCES;
-}
-
 static int judge(struct grading *g)
 {
     CLAB_TRY(child_folder_make(g->folder));
@@ -140,7 +135,7 @@ static int judge(struct grading *g)
         g->homework->grade(g);
         err = g->err;
     }
-    nftw(g->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    grading_remove(g->folder);
     return err;
 }
 

@@ -49,6 +49,9 @@ double grading_score(const struct grading *g);
 // Read a plain file of at most `most` bytes, which no link leads to; a 0 follows its bytes.  NULL: *why_p says why
 char *grading_slurp(struct grading *g, const char *path, size_t most, size_t *bytes_p, const char **why_p);
 
+// Remove a folder with all that a guest left there, however deep, and whatever its rights are.
+void grading_remove(const char *path);
+
 struct grade_files {
     const char *csv, *json, *junit, *gradescope; // NULL: not written
 };

@@ -107,6 +107,7 @@ refuses_wrong_words() {
     refuses 2 "there is no homework 'h9'" h9 $reference --student ada && refuses 2 'a homework and a file are missing' &&
         refuses 2 '--student ID is missing' h2 $reference && refuses 2 'an ID has' h2 $reference --student ../x &&
         refuses 2 'there is no such file' h2 "$scratch/none.c" --student ada &&
+        ln -sf "$(realpath $reference)" "$scratch/link.c" && refuses 2 'is a link' h2 "$scratch/link.c" --student ada &&
         refuses 2 'at least 8 characters' h2 $reference --student ada --salt <(echo x)
 }
 leaves_nothing_behind() { why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]; }
