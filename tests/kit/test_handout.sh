@@ -180,13 +180,30 @@ has_no_symbol_of_a_solution() {
 
 # ---- homework --------------------------------------------------------------------------------------------------
 
-# A starter compiles, and its grade names what is missing: the words behind "// expects:" in a starter's C file, if it has some.
+# points_of ID FILE: "MACHINE'S MOST" by the handout's grader.
+points_of() {
+    there 0 ./commlab grade "$1" "$2" --student ada && sed -n 's|^\([0-9.]*\) of \([0-9]*\) points by the machine.*|\1 \2|p' "$scratch/out"
+}
+# A starter compiles, has few points, and its grade says what it lacks: the first message is no compiler's and no crash's.
 starts_each_homework() {
-    local folder id
+    local folder id points most
     for folder in labs/homework/h[0-9]; do
         id=$(basename "$folder")
-        there 0 ./commlab start "$id" --student ada || return 1
-        [ -z "$(cd "$folder/starter" && ls *.c 2>/dev/null)" ] || there 0 build/labcc -c -o /dev/null -I"$folder" "work/$id/mine.c" || return 1
+        there 0 ./commlab start "$id" --student ada && says "./commlab grade $id work/$id --student ada" || return 1
+        read -r points most <<<"$(points_of "$id" "work/$id")"
+        why="$id: the starter has ${points:-no} of ${most:-no} points: $(cat "$scratch/out")"
+        [ -n "$most" ] && awk "BEGIN { exit !($points < $most / 4) }" && ! grep -qE 'can not be compiled|crashed|includes' "$scratch/out" || return 1
+    done
+}
+# With what the handout holds, a good solution can be built and graded.
+gives_each_reference_all_points() {
+    local file id points most
+    for file in tests/homework/h[0-9]/reference.c; do
+        id=$(basename "$(dirname "$file")")
+        cp "$file" "$scratch/home/mine.c"
+        read -r points most <<<"$(points_of "$id" "$scratch/home/mine.c")"
+        why="$id: the reference has ${points:-no} of ${most:-no} points: $(cat "$scratch/out")"
+        [ -n "$most" ] && awk "BEGIN { exit $points != $most }" || return 1
     done
 }
 
@@ -196,6 +213,6 @@ check_each passes_a_program_that_is_mended links_to_what_is_there
 check_with inih runs_a_lab_and_tools
 check_each has_no_file_that_solves has_no_line_of_a_solution would_find_a_line_of_a_solution has_no_symbol_of_a_solution
 check builds_what_a_student_has_changed
-check_with sodium starts_each_homework
+check_with sodium starts_each_homework gives_each_reference_all_points
 
 exit $failed
