@@ -18,6 +18,7 @@ static const struct clab_command *const commands[] = {
     &cmd_status,
     &cmd_start,
     &cmd_grade,
+    &cmd_class,
     &cmd_check,
     &cmd_hint,
     &cmd_reset,

@@ -110,6 +110,27 @@ refuses_wrong_words() {
         ln -sf "$(realpath $reference)" "$scratch/link.c" && refuses 2 'is a link' h2 "$scratch/link.c" --student ada &&
         refuses 2 'at least 8 characters' h2 $reference --student ada --salt <(echo x)
 }
+# A student per ID; a result that a student forged in the own folder is none.
+grades_a_class() {
+    local i class=$scratch/class seconds=$SECONDS
+    for i in 01 02 03 04 05 06 07 08 09 10; do
+        mkdir -p "$class/right$i" "$class/starts$i"
+        cp $reference "$class/right$i/mine.c"
+        cp labs/homework/h2/starter/mine.c "$class/starts$i/mine.c"
+    done
+    mkdir -p "$class/eve" && cp tests/cheats/includes_reference.c "$class/eve/mine.c"
+    printf 'student,homework,test,title,score,max_score,status,message\neve,h2,proof,x,80,80,passed,x\n' >"$class/eve/h2.csv"
+    subject=("$commlab" class) run 0 "$class" --homework h2 --salt "$scratch/salt" || return 1
+    why="took $((SECONDS - seconds)) s: $(cat "$class/h2.csv")"
+    [ "$(grep -c '^right[01][0-9],h2,80,graded$' "$class/h2.csv")" -eq 10 ] && grep -q '^eve,h2,0,rejected$' "$class/h2.csv" &&
+        [ "$(grep -c '^starts[01][0-9],h2,0,graded$' "$class/h2.csv")" -eq 10 ] && [ $((SECONDS - seconds)) -lt 120 ]
+}
+grades_none_again_that_has_not_changed() {
+    cp "$scratch/class/h2.csv" "$scratch/before" && echo '# mine' >>"$scratch/class/h2.results/right01.csv" &&
+        cp $reference "$scratch/class/starts01/mine.c" && subject=("$commlab" class) run 0 "$scratch/class" --homework h2 \
+        --salt "$scratch/salt" && why=$(diff "$scratch/before" "$scratch/class/h2.csv" | grep '^>') &&
+        [ "$why" = '> starts01,h2,80,graded' ] && grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
+}
 leaves_nothing_behind() { why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]; }
 
 if lacks inih || lacks sodium || lacks jansson; then
