@@ -111,6 +111,10 @@ refuses_wrong_words() {
         refuses 2 'at least 8 characters' h2 $reference --student ada --salt <(echo x)
 }
 # A student per ID; a result that a student forged in the own folder is none.
+graded_class() {
+    local subject=("$commlab" class)
+    run 0 "$@"
+}
 grades_a_class() {
     local i class=$scratch/class seconds=$SECONDS
     for i in 01 02 03 04 05 06 07 08 09 10; do
@@ -120,14 +124,14 @@ grades_a_class() {
     done
     mkdir -p "$class/eve" && cp tests/cheats/includes_reference.c "$class/eve/mine.c"
     printf 'student,homework,test,title,score,max_score,status,message\neve,h2,proof,x,80,80,passed,x\n' >"$class/eve/h2.csv"
-    subject=("$commlab" class) run 0 "$class" --homework h2 --salt "$scratch/salt" || return 1
+    graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="took $((SECONDS - seconds)) s: $(cat "$class/h2.csv")"
     [ "$(grep -c '^right[01][0-9],h2,80,graded$' "$class/h2.csv")" -eq 10 ] && grep -q '^eve,h2,0,rejected$' "$class/h2.csv" &&
         [ "$(grep -c '^starts[01][0-9],h2,0,graded$' "$class/h2.csv")" -eq 10 ] && [ $((SECONDS - seconds)) -lt 120 ]
 }
 grades_none_again_that_has_not_changed() {
     cp "$scratch/class/h2.csv" "$scratch/before" && echo '# mine' >>"$scratch/class/h2.results/right01.csv" &&
-        cp $reference "$scratch/class/starts01/mine.c" && subject=("$commlab" class) run 0 "$scratch/class" --homework h2 \
+        cp $reference "$scratch/class/starts01/mine.c" && graded_class "$scratch/class" --homework h2 \
         --salt "$scratch/salt" && why=$(diff "$scratch/before" "$scratch/class/h2.csv" | grep '^>') &&
         [ "$why" = '> starts01,h2,80,graded' ] && grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
 }
@@ -140,7 +144,8 @@ else
     mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
     for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
         gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
-        writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes refuses_wrong_words leaves_nothing_behind; do
+        writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes refuses_wrong_words grades_a_class \
+        grades_none_again_that_has_not_changed leaves_nothing_behind; do
         check $name
     done
 fi
