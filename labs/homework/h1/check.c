@@ -11,13 +11,19 @@
 
 enum { FEWEST_CALLS = 6 };          // a median of fewer has no interval, and a copy is no coincidence with as many
 static const double close_to = 1e-6; // numbers of a file have 12 digits
+static const double copied = 1e-4;   // a copy may have fewer
 
 const int h1_ranks[H1_RANKS] = {2, 4, 6};
 const size_t h1_sizes[H1_SIZES] = {8, 1000000, 10000000, 100000000, 1000000000};
 
+static bool is_near_by(double a, double b, double part)
+{
+    return fabs(a - b) <= part * fmax(fabs(a), fabs(b));
+}
+
 static bool is_near(double a, double b)
 {
-    return fabs(a - b) <= close_to * fmax(fabs(a), fabs(b));
+    return is_near_by(a, b, close_to);
 }
 
 // ---- complete ------------------------------------------------------------------------------------------------------
@@ -143,7 +149,7 @@ static bool is_copy(const struct h1_row *a, const struct h1_row *b, double *fact
     const int n = a->ntimes < b->ntimes ? a->ntimes : b->ntimes;
     *factor_p = n > 0 ? a->times[0] / b->times[0] : NAN;
     for (int i = 0; i < n; i++)
-        if (!is_near(a->times[i], *factor_p * b->times[i]))
+        if (!is_near_by(a->times[i], *factor_p * b->times[i], copied))
             return false;
     return n >= FEWEST_CALLS;
 }
