@@ -225,7 +225,7 @@ static int start(const char *student, const char *folder)
     const struct h4_machine machine = h4_machine_draw(seed);
     snprintf(path, sizeof path, "%s/practice.net", folder);
     CLAB_TRY(h4_machine_write(&machine, path));
-    printf("  %s: your machine to practise with\n", path);
+    printf("  work/h4/practice.net (your machine to practise with)\n");
     return CLAB_OK;
 }
 
