@@ -106,6 +106,13 @@ static bool foresee(struct grading *g, const char *key, struct h4_round *round)
     return true;
 }
 
+// An error for people; smaller ones are only the rounding of numbers.
+static const char *percent(double error, char text[32])
+{
+    snprintf(text, 32, error < 1e-4 ? "under 0.01 %%" : "%.3g %%", 100 * error);
+    return text;
+}
+
 // "ring of 64 KiB among 32 ranks: 1.2 ms foreseen, 2.4 ms right"
 static const char *cell_text(const struct h4_round *round, int cell, char text[160])
 {
@@ -133,16 +140,16 @@ static void grade_practice(struct grading *g, const struct h4_question *question
 {
     struct h4_round round;
     int cell;
-    char text[160], why[H4_WHY] = "";
+    char text[160], sizes[32], ranks[32], why[H4_WHY] = "";
     h4_round_make(grading_seed(g, practice_seed, false), questions, n, &round);
     if (!foresee(g, "practice", &round))
         return;
     const double share = (h4_round_share(&round, 0) + h4_round_share(&round, H4_GROUP)) / 2;
     const double worst = h4_round_worst(&round, round.foreseen, &cell);
-    grading_award(g, "practice", share, "the median error is %.3g %% at other sizes, %.3g %% at more ranks",
-                  100 * h4_round_errors(&round, round.foreseen, 0).median,
-                  100 * h4_round_errors(&round, round.foreseen, H4_GROUP).median);
-    grading_note(g, "practice", "the largest error is %.3g %%: %s", 100 * worst, cell_text(&round, cell, text));
+    grading_award(g, "practice", share, "the median error is %s at other sizes, %s at more ranks",
+                  percent(h4_round_errors(&round, round.foreseen, 0).median, sizes),
+                  percent(h4_round_errors(&round, round.foreseen, H4_GROUP).median, ranks));
+    grading_note(g, "practice", "the largest error is %s: %s", percent(worst, sizes), cell_text(&round, cell, text));
     explain(g, "practice", &round, why);
     if (share < 1 && h4_plan_explain(questions, n, why))
         grading_note(g, "practice", "%s", why);
@@ -183,15 +190,16 @@ static void grade_hidden(struct grading *g, int number, const struct h4_question
 static void grade_machines(struct grading *g, const struct h4_question *questions, int n)
 {
     struct sum sum = {0};
+    char text[32];
     for (int i = 1; i <= HIDDEN; i++)
         grade_hidden(g, i, questions, n, &sum);
     if (!sum.n)
         return;
-    grading_award(g, "sizes", sum.sizes, "median error at other sizes: %.3g %% on the worst of %d machines",
-                  100 * sum.median_sizes, sum.n);
-    grading_award(g, "ranks", sum.ranks, "median error at 32 to 256 ranks: %.3g %% on the worst of %d machines",
-                  100 * sum.median_ranks, sum.n);
-    grading_award(g, "worst", sum.worst, "the largest error: %.3g %%", 100 * sum.most);
+    grading_award(g, "sizes", sum.sizes, "median error at other sizes: %s on the worst of %d machines",
+                  percent(sum.median_sizes, text), sum.n);
+    grading_award(g, "ranks", sum.ranks, "median error at 32 to 256 ranks: %s on the worst of %d machines",
+                  percent(sum.median_ranks, text), sum.n);
+    grading_award(g, "worst", sum.worst, "the largest error: %s", percent(sum.most, text));
 }
 
 static void grade(struct grading *g)
