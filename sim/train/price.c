@@ -148,16 +148,26 @@ static int find_fastest(const struct clab_train *train, struct train_price *pric
 
 // ---- by name -------------------------------------------------------------------------------------------------
 
-static int refuse(const struct clab_train *train, const struct train_price *price)
+// The algorithm that is asked for; NULL: the fastest by price.
+static const char *asked_for(const struct clab_train *train, size_t bytes)
+{
+    const struct clab_train_choice *choice = train->choices;
+    while (choice && choice->up_to < bytes)
+        choice++;
+    const char *name = choice ? choice->algorithm : train->algorithm;
+    return name && strcmp(name, "auto") ? name : NULL;
+}
+
+static int refuse(const char *name, const struct train_price *price)
 {
     char names[512] = "";
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         if ((*a)->collective == price->collective)
             strcat(strcat(names, " "), (*a)->name);
-    struct clab_nearest nearest = clab_nearest_to(train->algorithm, strlen(train->algorithm));
+    struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
     clab_algorithm_offer(price->collective, &nearest);
     clab_error("%s has no algorithm '%s'%s; it has%s, in_network, or auto", clab_collective_name(price->collective),
-               train->algorithm, clab_nearest_hint(&nearest), names);
+               name, clab_nearest_hint(&nearest), names);
     return CLAB_ENOENT;
 }
 
@@ -175,13 +185,13 @@ static int price_in_network(const struct clab_train *train, struct train_price *
     return CLAB_OK;
 }
 
-static int price_by_name(const struct clab_train *train, struct train_price *price)
+static int price_by_name(const struct clab_train *train, const char *name, struct train_price *price)
 {
-    if (strcmp(train->algorithm, "in_network") == 0)
+    if (strcmp(name, "in_network") == 0)
         return price_in_network(train, price);
-    const struct clab_algorithm *algorithm = clab_algorithm_find(price->collective, train->algorithm);
+    const struct clab_algorithm *algorithm = clab_algorithm_find(price->collective, name);
     if (!algorithm)
-        return refuse(train, price);
+        return refuse(name, price);
     CLAB_TRY(try(train, algorithm, INFINITY, price));
     if (price->algorithm)
         return CLAB_OK;
@@ -212,11 +222,11 @@ int train_price_find(struct train_prices *prices, const struct train_phase *phas
                                 .element_bytes = phase->element_bytes,
                                 .seconds = INFINITY};
     // What a codec needs beside the allreduce is always chosen by price.
-    const bool by_name = train->algorithm && strcmp(train->algorithm, "auto") && phase->collective == CLAB_ALLREDUCE;
+    const char *name = phase->collective == CLAB_ALLREDUCE ? asked_for(train, phase->bytes) : NULL;
     if (phase->bytes == 0)
         price.seconds = 0;
     else
-        CLAB_TRY(by_name ? price_by_name(train, &price) : find_fastest(train, &price));
+        CLAB_TRY(name ? price_by_name(train, name, &price) : find_fastest(train, &price));
     CLAB_TRY(add(prices, &price));
     *price_p = price;
     return CLAB_OK;

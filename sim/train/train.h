@@ -69,12 +69,19 @@ struct clab_train_straggler {
 
 enum { CLAB_TRAIN_STEPS = 100000 }; // at most
 
+// By which algorithm an allreduce of at most so many bytes goes.
+struct clab_train_choice {
+    size_t up_to; // bytes; SIZE_MAX: all that are larger
+    const char *algorithm;
+};
+
 // One question. Times in s; all that is a pointer is the caller's.
 struct clab_train {
     const struct clab_net *net;
     int nranks;
     size_t element_bytes;                    // of a gradient
     const char *algorithm;                   // of the allreduce; NULL or "auto": for each bucket the fastest by price
+    const struct clab_train_choice *choices; // by rising up_to, to SIZE_MAX; instead of `algorithm`, unless NULL
     const struct clab_train_bucket *buckets; // (nbuckets), ready in this order
     int nbuckets;
     double compute; // of a forward and a backward pass
