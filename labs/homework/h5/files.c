@@ -30,7 +30,7 @@ void h5_model_write(const struct h5_job *job, FILE *file)
 void h5_net_write(const struct h5_job *job, const struct h5_rented *r, FILE *file)
 {
     fprintf(file, "# Homework h5: the network with %d hosts of %d GPUs. sim/nets/README.md explains this file.\n\n[net]\n"
-                  "title = %d hosts of %d GPUs, %s\nnodes = %d           ; hosts\nranks = %d           ; GPUs used per host\n"
+                  "title = %d hosts of %d GPUs, %s\nnodes = %-10d   ; hosts\nranks = %-10d   ; GPUs used per host\n"
                   "gamma = %.6g GB/s\n\n",
             r->hosts, r->gpus, r->hosts, r->gpus, h5_placement_names[r->placement], r->hosts, r->gpus,
             job->memory / 3e9);
@@ -40,15 +40,15 @@ void h5_net_write(const struct h5_job *job, const struct h5_rented *r, FILE *fil
     fprintf(file, "[link intra]         ; two GPUs of a host\nalpha = 3.4 us\nbeta = %.6g GB/s\n\n", job->inside / 1e9);
     fprintf(file, "[link inter]         ; two hosts, by one adapter each\nalpha = %.6g us\nbeta = %.6g Gb/s\n\n", 1e6 * job->alpha,
             (r->is_fast ? job->fast_rate : job->slow_rate) / 1e9);
-    fprintf(file, "[topology]\nadapters = %d         ; per host: its GPUs share them\nbetween = fat-tree\n"
-                  "leaf = %d             ; hosts of this job per rack\n"
-                  "oversubscription = %.6g  ; what they can send, by what their rack passes on\n",
+    fprintf(file, "[topology]\nadapters = %-10d ; per host: its GPUs share them\nbetween = fat-tree\n"
+                  "leaf = %-14d ; hosts of this job per rack\n"
+                  "oversubscription = %-4.6g ; what they can send, by what their rack passes on\n",
             r->adapters, r->placement == H5_PACKED ? RACK : 1, job->oversubscription);
 }
 
 static void write_losses(const struct h5_job *job, FILE *file)
 {
-    fprintf(file, "[loss]               ; how much worse the model is in the end, against no compression (made-up numbers)\n");
+    fprintf(file, "[loss]             ; how much worse the model is in the end, against no compression (made-up numbers)\n");
     for (int i = 0; i < H5_CODINGS; i++)
         if (isfinite(job->loss[i]))
             fprintf(file, "%-12s = %.2f %%\n", h5_coding_names[i], job->loss[i]);
@@ -60,16 +60,16 @@ static void write_losses(const struct h5_job *job, FILE *file)
 void h5_job_write(const struct h5_job *job, FILE *file)
 {
     fprintf(file, "# Homework h5: your job, what can be rented for it, and what that costs. labs/homework/h5/h5.md explains it.\n\n"
-                  "[job]\nbatch = %d          ; samples per step, of all GPUs\n"
-                  "most_micro_batch = %d   ; samples that a GPU holds at a time\n"
-                  "efficiency = 40 %%      ; of a GPU's peak\noptimizer = adam\ngradients = float, 4 bytes each\n\n",
+                  "[job]\nbatch            = %-8d ; samples per step, of all GPUs\n"
+                  "most_micro_batch = %-8d ; samples that a GPU holds at a time\n"
+                  "efficiency       = 40 %%     ; of a GPU's peak\noptimizer        = adam\ngradients        = float    ; 4 B each\n\n",
             job->batch, job->most_micro);
-    fprintf(file, "[budget]             ; credits per hour\nlimit = %d\nnow = %d            ; what the job costs as it is\n\n",
+    fprintf(file, "[budget]           ; credits per hour\nlimit   = %d\nnow     = %-8d ; what the job costs as it is\n\n",
             job->budget, h5_job_price(job, &job->now));
-    fprintf(file, "[prices]             ; credits per hour, for each host\nhost = %d             ; with one adapter\n"
-                  "gpu = %d              ; for each GPU used, 1, 2, 4 or 8\nadapter = %d          ; for each one more, 2 or 4 in all\n"
-                  "fast = %d             ; for each adapter: %.6g Gb/s; slow (0): %.6g Gb/s\n"
-                  "packed = %d           ; %d hosts per rack; spread (0): each host in a rack of its own\n\n",
+    fprintf(file, "[prices]           ; credits per hour, for each host\nhost    = %-8d ; with one adapter\n"
+                  "gpu     = %-8d ; for each GPU used: 1, 2, 4 or 8\nadapter = %-8d ; for each one more: 2 or 4 in all\n"
+                  "fast    = %-8d ; for each adapter: %.6g Gb/s; slow (0 credits): %.6g Gb/s\n"
+                  "packed  = %-8d ; %d hosts per rack; spread (0 credits): each host in a rack of its own\n\n",
             job->host_price, job->gpu_price, job->adapter_price, job->fast_price, job->fast_rate / 1e9,
             job->slow_rate / 1e9, job->packed_price, RACK);
     write_losses(job, file);

@@ -3,8 +3,8 @@
 //
 // - Nothing of a student is run: a plan is data. The simulator prices it, and the bound (price.h) is a formula over all that
 //   can be rented. No plan is stored here.
-// - Points grow with the logarithm of the time: from none for the job as it runs now to all at `full` times the bound. So
-//   each halving counts the same.
+// - Points grow with the steps per second: from none for the job as it runs now to all where a step takes `full` times the
+//   bound.
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 static const struct {
     const char *test;
     double full; // times the bound, for all points
-} jobs[H5_CHANGES] = {{"own", 1.10}, {"links", 1.25}, {"batch", 1.25}};
+} jobs[H5_CHANGES] = {{"own", 1.10}, {"links", 1.20}, {"batch", 1.25}};
 
 struct graded {
     struct h5_time now, mine;
@@ -59,8 +59,8 @@ static void advise(const struct h5_job *job, const struct h5_plan *plan, const s
 
 static double share_of(const struct graded *graded, double full)
 {
-    const double won = log(graded->now.step / graded->mine.step), all = log(graded->now.step / (full * graded->bound));
-    return floor(100 * fmax(0, fmin(1, won / all)) + 0.5) / 100;
+    const double now = 1 / graded->now.step, all = 1 / (full * graded->bound);
+    return floor(100 * fmax(0, fmin(1, (1 / graded->mine.step - now) / (all - now))) + 0.5) / 100;
 }
 
 static void award(struct grading *g, int which, const struct graded *graded)

@@ -116,3 +116,14 @@ int h5_job_price(const struct h5_job *job, const struct h5_rented *r)
                     (r->placement == H5_PACKED ? job->packed_price : 0);
     return r->hosts * one;
 }
+
+bool h5_job_can_upgrade(const struct h5_job *job, const struct h5_rented *rented)
+{
+    struct h5_rented more = *rented, fast = *rented, packed = *rented;
+    more.adapters *= 2;
+    fast.is_fast = 1;
+    packed.placement = H5_PACKED;
+    return (more.adapters <= H5_ADAPTERS && more.adapters <= more.gpus && h5_job_price(job, &more) <= job->budget) ||
+           (!rented->is_fast && h5_job_price(job, &fast) <= job->budget) ||
+           (rented->placement != H5_PACKED && h5_job_price(job, &packed) <= job->budget);
+}

@@ -6,6 +6,7 @@
 // - Hidden jobs are the student's own, where something has changed: links are slower, or the batch is twice as large.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,6 +57,8 @@ void h5_job_draw(uint64_t seed, struct h5_job *job_p);
 void h5_job_change(enum h5_change change, uint64_t seed, struct h5_job *job);
 
 int h5_job_price(const struct h5_job *job, const struct h5_rented *rented); // credits per hour
+// Whether the network of these hosts and GPUs can become faster within the budget.
+bool h5_job_can_upgrade(const struct h5_job *job, const struct h5_rented *rented);
 
 // The files of a student.
 void h5_job_write(const struct h5_job *job, FILE *file);

@@ -82,9 +82,21 @@ static bool take_overlap(const struct reading *r, const char *text)
     return false;
 }
 
+// "25 MiB" as "25MiB"
+static int parse_size(const char *text, size_t *bytes_p)
+{
+    char tight[32];
+    size_t length = 0;
+    for (; *text && length + 1 < sizeof tight; text++)
+        if (*text != ' ' && *text != '\t')
+            tight[length++] = *text;
+    tight[length] = '\0';
+    return *text ? CLAB_EPARSE : clab_parse_size(tight, bytes_p);
+}
+
 static bool take_bytes(const char *text, size_t *bytes_p)
 {
-    return clab_parse_size(text, bytes_p) == CLAB_OK && *bytes_p >= (size_t)64 << 10 && *bytes_p <= (size_t)16 << 30;
+    return parse_size(text, bytes_p) == CLAB_OK && *bytes_p >= (size_t)64 << 10 && *bytes_p <= (size_t)16 << 30;
 }
 
 static bool take_bucket(const struct reading *r, const char *text)
@@ -174,7 +186,7 @@ static int use_algorithm(struct reading *r, const struct clab_setting *s)
 {
     struct h5_plan *plan = r->plan;
     size_t up_to = SIZE_MAX;
-    if (strcmp(s->name, "any") && clab_parse_size(s->name, &up_to))
+    if (strcmp(s->name, "any") && parse_size(s->name, &up_to))
         return refuse_value(s, "a size on the left, such as `64 KiB = doubling`, or `any`");
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, s->value);
     if (!algorithm)

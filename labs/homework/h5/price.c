@@ -127,8 +127,6 @@ static int price_whole(const struct h5_job *job, struct h5_plan *plan, double *s
     plan->bucket = plan->first_bucket = SIZE_MAX;
     for (int i = 0; i < 2; i++) {
         struct h5_time time;
-        if (i == 1 && (plan->rented.hosts == 1 || plan->rented.gpus == 1))
-            continue; // it needs hosts with several ranks
         plan->choices[0] = (struct clab_train_choice){SIZE_MAX, algorithms[i]};
         CLAB_TRY(h5_price(job, plan, &time));
         least = fmin(least, time.communication);
@@ -161,7 +159,8 @@ static int fit_micro_batch(const struct h5_job *job, const struct h5_rented *ren
 static int bound_rented(const struct h5_job *job, const struct h5_rented *rented, double *least)
 {
     struct h5_plan plan = {.rented = *rented, .micro_batch = fit_micro_batch(job, rented), .nchoices = 1};
-    if (!plan.micro_batch || rented->adapters > rented->gpus || h5_job_price(job, rented) > job->budget)
+    if (!plan.micro_batch || rented->adapters > rented->gpus || h5_job_price(job, rented) > job->budget ||
+        h5_job_can_upgrade(job, rented)) // then it is the other one that counts
         return CLAB_OK;
     for (plan.coding = 0; plan.coding < H5_CODINGS; plan.coding++)
         if (job->loss[plan.coding] <= job->most_loss)
