@@ -186,6 +186,25 @@ works_in_the_older_form() {
     [ "$n" -gt 0 ]
 }
 
+# One honest repository, one without an ID, one that names a folder above, and one that takes the first one's ID.
+collects_a_class() {
+    local clones=$scratch/clones name
+    for name in h2-ada h2-bob h2-eve h2-zed; do
+        mkdir -p "$clones" && cp -r "$repository" "$clones/$name" || return 1
+    done
+    printf '../../escaped\n' >"$clones/h2-eve/student.txt"
+    echo '# Write it below' >"$clones/h2-bob/student.txt"
+    subject=()
+    run 1 pack/collect.sh "$clones" "$scratch/class" || return 1
+    why="$(cat "$scratch/err"; find "$scratch/class")"
+    [ "$(find "$scratch/class" -type f)" = "$scratch/class/ada.l_test@example.edu/mine.c" ] && [ "$(wc -l <"$scratch/err")" = 3 ] &&
+        grep -q 'h2-bob: student.txt has no ID: it is left out' "$scratch/err" && grep -q "h2-eve: student.txt has no ID, which" "$scratch/err" &&
+        grep -q 'h2-zed: another folder has the ID' "$scratch/err" || return 1
+    run 0 "$commlab" class "$scratch/class" --homework h2 --salt "$salt" || return 1
+    why="$(cat "$scratch/out")"
+    grep -q 'ada.l_test@example.edu  *h2  *80' "$scratch/out"
+}
+
 check_each makes_the_same_zip_twice has_what_gradescope_needs_and_no_solution refuses_no_homework_and_no_salt
 check_each sets_up_and_grades gives_a_solution_more_points_than_the_starter
 if unshare --user --map-root-user true 2>/dev/null; then
@@ -196,5 +215,6 @@ fi
 check_each takes_the_first_address_of_a_group takes_no_address_from_a_name gives_no_score_if_nobody_is_named
 check_each says_what_is_missing_in_a_submission follows_no_link
 check_each makes_a_repository asks_for_the_students_id reports_the_points_of_each_test names_each_output works_in_the_older_form
+check collects_a_class
 
 exit $failed
