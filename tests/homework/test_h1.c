@@ -36,7 +36,8 @@ static double noise(int backend, int ranks, size_t bytes, int call, int rank)
 // A call of 100 us, or 1 us by shm, and 1 or 0.8 us per kB and pair of ranks.
 static double usec(int backend, int ranks, size_t bytes, int call, int rank)
 {
-    return ((backend ? 1 : 100) + (backend ? 8e-4 : 1e-3) * (double)bytes * ranks / 2) * noise(backend, ranks, bytes, call, rank);
+    return ((backend ? 1 : 100) + (backend ? 8e-4 : 1e-3) * (double)bytes * ranks / 2) *
+           noise(backend, ranks, bytes, call, rank);
 }
 
 static void write_cell(FILE *matrix, FILE *samples, int backend, int ranks, size_t bytes)
@@ -48,13 +49,14 @@ static void write_cell(FILE *matrix, FILE *samples, int backend, int ranks, size
         for (int rank = 0; rank < ranks; rank++) {
             const double t = usec(backend, ranks, bytes, call, rank);
             times[call] = fmax(times[call], t);
-            fprintf(samples, "allreduce,native,%s,%d,%zu,float,sum,-1,1,throughput,%d,1,1,%d,%.12g\n", names[backend], ranks,
-                    bytes, call, rank, t);
+            fprintf(samples, "allreduce,native,%s,%d,%zu,float,sum,-1,1,throughput,%d,1,1,%d,%.12g\n", names[backend],
+                    ranks, bytes, call, rank, t);
         }
     assert_int_equal(clab_summarize(times, CALLS, &s), 0);
     const double algbw = (double)bytes / s.median / 1e3;
-    fprintf(matrix, "allreduce,native,%s,%d,%zu,%.12g,%.12g,%.12g,%.12g,%.12g,0,%d,%d,%.12g,ok,\n", names[backend], ranks, bytes,
-            s.median, s.low, s.high, algbw, algbw * 2 * (ranks - 1) / ranks, CALLS, ranks > 2, s.median / 3);
+    fprintf(matrix, "allreduce,native,%s,%d,%zu,%.12g,%.12g,%.12g,%.12g,%.12g,0,%d,%d,%.12g,ok,\n", names[backend],
+            ranks, bytes, s.median, s.low, s.high, algbw, algbw * 2 * (ranks - 1) / ranks, CALLS, ranks > 2,
+            s.median / 3);
 }
 
 static FILE *create(const char *name)
@@ -78,9 +80,11 @@ static void write_data(void)
 {
     struct grading ada = {.homework = &homework_h1, .student = "ada"};
     FILE *matrix = create("matrix.csv"), *samples = create("matrix_samples.csv");
-    fprintf(matrix, "# seed: %llu\ncollective,algorithm,backend,ranks,bytes,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,wrong,"
-                    "num_iters,oversubscribed,sim_usec,status,reason\n",
-            1 + (unsigned long long)grading_seed(&ada, "h1 data", false) % 999999);
+    fprintf(
+        matrix,
+        "# seed: %llu\ncollective,algorithm,backend,ranks,bytes,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,wrong,"
+        "num_iters,oversubscribed,sim_usec,status,reason\n",
+        1 + (unsigned long long)grading_seed(&ada, "h1 data", false) % 999999);
     fprintf(samples, "collective,algorithm,backend,ranks,bytes,type,op,root,inplace,mode,batch,calls,kept,rank,usec\n");
     for (int ranks = 2; ranks <= MOST_RANKS; ranks += 2)
         for (int i = 0; i < H1_SIZES; i++)
@@ -96,7 +100,8 @@ static void change(const char *name, const char *program)
 {
     char command[1024];
     snprintf(command, sizeof command,
-             "cd %s && awk -F, -v OFS=, '%s' %s >changed && ! cmp -s changed %s && mv changed %s", folder, program, name, name, name);
+             "cd %s && awk -F, -v OFS=, '%s' %s >changed && ! cmp -s changed %s && mv changed %s", folder, program,
+             name, name, name);
     assert_int_equal(system(command), 0);
 }
 
@@ -109,7 +114,8 @@ static void grade(struct grading *g, const char *student)
 static void expect(const struct grading *g, const char *key, double points, const char *words)
 {
     if (fabs(grading_points(g, key) - points) > 0.01 || !strstr(grading_text(g, key), words))
-        fail_msg("%s: %g points, not %g, or not '%s': %s", key, grading_points(g, key), points, words, grading_text(g, key));
+        fail_msg("%s: %g points, not %g, or not '%s': %s", key, grading_points(g, key), points, words,
+                 grading_text(g, key));
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------------
@@ -132,10 +138,11 @@ static void test_a_matrix_of_this_machine_agrees_with_itself(void **state)
     (void)state;
     struct grading g;
     char command[512];
-    snprintf(command, sizeof command,
-             "rm -f %s/matrix*.csv && %s/commlab bench --matrix --backend shm --num-processes 2 --data-sizes 8B 64KiB 1 "
-             "--num-iters 8 --budget 10s --output %s/matrix.csv >%s/log 2>&1",
-             folder, getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build", folder, folder);
+    snprintf(
+        command, sizeof command,
+        "rm -f %s/matrix*.csv && %s/commlab bench --matrix --backend shm --num-processes 2 --data-sizes 8B 64KiB 1 "
+        "--num-iters 8 --budget 10s --output %s/matrix.csv >%s/log 2>&1",
+        folder, getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build", folder, folder);
     assert_int_equal(system(command), 0);
     grade(&g, "ada");
     expect(&g, "complete", 2, "shm has 2 of 15 cells; shm, 2 ranks, 10 MB is missing");
@@ -152,27 +159,30 @@ static const struct {
     const char *words;
 } faults[] = {
     {"matrix.csv", "$5 == 1000000000 && $4 == 6 { next } 1", "complete", 14, "gloo, 6 ranks, 1 GB is missing"},
-    {"matrix.csv", "$5 == 1000000000 { $6 = $7 = $8 = $9 = $10 = \"\"; $15 = \"skipped\"; $16 = \"needs memory\" } 1", "complete", 15,
-     "all 15 cells"},
-    {"matrix.csv", "$5 == 1000000000 { $15 = \"skipped\"; $16 = \"it did not fit the budget of 9 s\" } 1", "complete", 12,
-     "was skipped since the time was over"},
+    {"matrix.csv", "$5 == 1000000000 { $6 = $7 = $8 = $9 = $10 = \"\"; $15 = \"skipped\"; $16 = \"needs memory\" } 1",
+     "complete", 15, "all 15 cells"},
+    {"matrix.csv", "$5 == 1000000000 { $15 = \"skipped\"; $16 = \"it did not fit the budget of 9 s\" } 1", "complete",
+     12, "was skipped since the time was over"},
     {"matrix.csv", "$5 == 1000000000 { $15 = \"skipped\" } 1", "complete", 12, "its reason is empty"},
     {"matrix_samples.csv", "$5 == 8 && $4 == 2 { next } 1", "complete", 14, "has no samples"},
     {"matrix.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 2 { $6 = $6 / 2 } 1", "consistent", 14.5,
      "usec is 558.118, but the median of its samples gives 1116.24"},
     {"matrix.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 2 { $7 = $6 } 1", "consistent", 14.5, "usec_low is"},
-    {"matrix.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 2 { $9 = 1.5 } 1", "consistent", 14.5, "algbw_GBps is 1.5, but bytes / time"},
+    {"matrix.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 2 { $9 = 1.5 } 1", "consistent", 14.5,
+     "algbw_GBps is 1.5, but bytes / time"},
     {"matrix.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 4 { $10 = $9 } 1", "consistent", 14.5, "busbw_GBps is"},
     {"matrix.csv", "$3 == \"gloo\" && $5 == 8 && $4 == 2 { $12 = 50 } 1", "consistent", 14.5, "num_iters is 50, but"},
-    {"matrix.csv", "$3 == \"gloo\" && $5 == 8 && $4 == 2 { $11 = 7 } 1", "consistent", 14.5, "7 elements of the sum are wrong"},
+    {"matrix.csv", "$3 == \"gloo\" && $5 == 8 && $4 == 2 { $11 = 7 } 1", "consistent", 14.5,
+     "7 elements of the sum are wrong"},
     {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 && $11 == 3 && $14 == 1 { next } 1", "consistent", 14.5,
      "call 3 of rank 1 has no time"},
     {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 && $11 == 3 { $15 = -1 } 1", "consistent", 14.5,
      "call 3 of rank 0 has no time"},
-    {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 && $11 == 9 { $15 = 9999 } 1", "consistent", 14.5, "usec"},
+    {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 && $11 == 9 { $15 = 9999 } 1", "consistent", 14.5,
+     "usec"},
     {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 { $15 = 5 } 1", "own", 4.5, "all calls took the same"},
-    {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 { if ($14 == 0) t = $15; $15 = t } 1", "own", 5 * 29 / 30.0,
-     "all ranks took the same"},
+    {"matrix_samples.csv", "$3 == \"shm\" && $5 == 8 && $4 == 2 { if ($14 == 0) t = $15; $15 = t } 1", "own",
+     5 * 29 / 30.0, "all ranks took the same"},
     {"matrix.csv", "/^# seed/ { $0 = \"# seed: 5\" } 1", "own", 0, "another seed than yours"},
     {"matrix.csv", "{ sub(/gloo/, \"sim\") } 1", "own", 2.5, "sim's times are virtual"},
     {"matrix.csv", "NR == 3 { print } 1", "complete", 0, "is in line 3 already: a cell has one row"},
@@ -203,9 +213,11 @@ static void test_a_copied_row_is_named_even_if_it_is_scaled(void **state)
         char program[512];
         const double factor = scaled ? 0.75 : 1;
         write_data();
-        snprintf(program, sizeof program,
-                 "$3 == \"gloo\" && $5 == 1000000 { t = $15 } $3 == \"gloo\" { k = $4 \" \" $5 \" \" $11 \" \" $14; v[k] = $15 } "
-                 "$3 == \"shm\" && $5 == 1000000 { $15 = %g * v[$4 \" \" $5 \" \" $11 \" \" $14] } 1", factor);
+        snprintf(
+            program, sizeof program,
+            "$3 == \"gloo\" && $5 == 1000000 { t = $15 } $3 == \"gloo\" { k = $4 \" \" $5 \" \" $11 \" \" $14; v[k] = $15 } "
+            "$3 == \"shm\" && $5 == 1000000 { $15 = %g * v[$4 \" \" $5 \" \" $11 \" \" $14] } 1",
+            factor);
         change("matrix_samples.csv", program);
         grade(&g, "ada");
         expect(&g, "own", 4.5, scaled ? "times 0.75: a copy" : "times 1: a copy");
@@ -311,7 +323,8 @@ static void test_right_claims_count(void **state)
     grading_end(&g);
     snprintf(lines, sizeof lines,
              "crossover,shm/4,gloo/4,8,B\nhalf_size,gloo/2,,1,MB\nnoise,shm/2/8,,%.4g,%%\nalgbw,shm/2/8,,%.4g,GB/s\n"
-             "against_sim,gloo/4/10MB,,3,1\n", 1.0, 8 / c / 1e3);
+             "against_sim,gloo/4/10MB,,3,1\n",
+             1.0, 8 / c / 1e3);
     claim(&g, lines);
     assert_non_null(strstr(grading_text(&g, "claims"), "crossover: right"));
     assert_non_null(strstr(grading_text(&g, "claims"), "half_size: right"));
@@ -366,10 +379,13 @@ static void test_a_mean_is_named(void **state)
     struct grading g;
     char line[128];
     const double slow = 50000;
-    const double slower = mean(0, 4, 1000000) + (slow - fmax(fmax(usec(0, 4, 1000000, 10, 0), usec(0, 4, 1000000, 10, 1)),
-                                                            fmax(usec(0, 4, 1000000, 10, 2), usec(0, 4, 1000000, 10, 3)))) / CALLS;
+    const double slower =
+        mean(0, 4, 1000000) + (slow - fmax(fmax(usec(0, 4, 1000000, 10, 0), usec(0, 4, 1000000, 10, 1)),
+                                           fmax(usec(0, 4, 1000000, 10, 2), usec(0, 4, 1000000, 10, 3)))) /
+                                  CALLS;
     write_data();
-    change("matrix_samples.csv", "$3 == \"gloo\" && $5 == 1000000 && $4 == 4 && $11 == 10 && $14 == 2 { $15 = 50000 } 1");
+    change("matrix_samples.csv",
+           "$3 == \"gloo\" && $5 == 1000000 && $4 == 4 && $11 == 10 && $14 == 2 { $15 = 50000 } 1");
     snprintf(line, sizeof line, "quantity,of,against,value,unit\ntime,gloo/4/1MB,,%.6g,us\n", slower);
     write_text("claims.csv", line);
     grade(&g, "ada");
@@ -389,7 +405,8 @@ static void test_two_of_a_quantity_count_and_sim_is_compared(void **state)
     grading_end(&g);
     snprintf(lines, sizeof lines,
              "time,gloo/2/8,,%.5g,us\ntime,gloo/2/8,,%.5g,us\nalgbw,gloo/2/8,,%.5g,GB/s\nalgbw,gloo/2/8,,%.5g,GB/s\n"
-             "busbw,gloo/2/8,,%.5g,GB/s\n", t, t, 8e-3 / t, 8e-3 / t, 8e-3 / t);
+             "busbw,gloo/2/8,,%.5g,GB/s\n",
+             t, t, 8e-3 / t, 8e-3 / t, 8e-3 / t);
     claim(&g, lines);
     expect(&g, "claims", 20, "no right claim compares a time with the simulator's");
     grading_end(&g);

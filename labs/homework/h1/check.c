@@ -9,7 +9,7 @@
 
 #include "core/base/stats.h"
 
-enum { FEWEST_CALLS = 6 };          // a median of fewer has no interval, and a copy is no coincidence with as many
+enum { FEWEST_CALLS = 6 };           // a median of fewer has no interval, and a copy is no coincidence with as many
 static const double close_to = 1e-6; // numbers of a file have 12 digits
 static const double copied = 1e-4;   // a copy may have fewer
 
@@ -37,8 +37,9 @@ static const char *lack(const struct h1_row *row)
         return row->ntimes > 0 ? NULL : "has no samples in matrix_samples.csv: hand in both files of the same run";
     if (!*row->reason)
         return "was not measured, and its reason is empty: hand in the file as bench --matrix wrote it";
-    return strstr(row->reason, "budget") ? "was skipped since the time was over: run work/h1/measure.sh again, it goes on"
-                                         : NULL;
+    return strstr(row->reason, "budget")
+               ? "was skipped since the time was over: run work/h1/measure.sh again, it goes on"
+               : NULL;
 }
 
 int h1_count_cells(const struct h1_data *data, const char *backend, char why[H1_WHY])
@@ -74,7 +75,8 @@ const char *h1_main_backend(const struct h1_data *data)
 // ---- consistent ----------------------------------------------------------------------------------------------------
 
 // The number of a column is what the samples or the other columns give.
-static bool agrees(const struct h1_row *row, const char *column, double says, double gives, const char *of, char why[H1_WHY])
+static bool agrees(const struct h1_row *row, const char *column, double says, double gives, const char *of,
+                   char why[H1_WHY])
 {
     if (is_near(says, gives))
         return true;
@@ -104,7 +106,8 @@ static bool has_right_summary(const struct h1_row *row, char why[H1_WHY])
 {
     struct clab_summary s;
     static const char samples[] = "matrix_samples.csv";
-    return clab_summarize(row->times, row->ntimes, &s) == 0 && agrees(row, "num_iters", row->calls, row->nall, samples, why) &&
+    return clab_summarize(row->times, row->ntimes, &s) == 0 &&
+           agrees(row, "num_iters", row->calls, row->nall, samples, why) &&
            agrees(row, "usec", row->usec, s.median, "the median of its samples", why) &&
            agrees(row, "usec_low", row->low, s.low, "the interval of its samples", why) &&
            agrees(row, "usec_high", row->high, s.high, "the interval of its samples", why);
@@ -125,11 +128,13 @@ static bool has_right_status(const struct h1_row *row, char why[H1_WHY])
     const bool noisy = width > 0.05 || row->nall < FEWEST_CALLS;
     h1_row_text(row->backend, row->ranks, row->bytes, text);
     if (row->wrong != 0)
-        snprintf(why, H1_WHY, "matrix.csv:%d (%s): %g elements of the sum are wrong, and the status is not 'failed'", row->line,
-                 text, row->wrong);
+        snprintf(why, H1_WHY, "matrix.csv:%d (%s): %g elements of the sum are wrong, and the status is not 'failed'",
+                 row->line, text, row->wrong);
     else if (noisy && row->status == H1_OK)
-        snprintf(why, H1_WHY, "matrix.csv:%d (%s): the status is 'ok', but the interval is +-%.3g %%, of %d calls: that is "
-                 "'noisy'", row->line, text, 100 * width, row->nall);
+        snprintf(why, H1_WHY,
+                 "matrix.csv:%d (%s): the status is 'ok', but the interval is +-%.3g %%, of %d calls: that is "
+                 "'noisy'",
+                 row->line, text, 100 * width, row->nall);
     else
         return true;
     return false;
@@ -164,7 +169,9 @@ static const char *sameness(const struct h1_row *row)
         same_ranks = same_ranks && is_near(row->all[i], row->all[i / row->ranks * row->ranks]);
     if (row->ntimes < FEWEST_CALLS)
         return NULL;
-    return same_calls ? "all calls took the same, to the last digit" : same_ranks ? "in each call, all ranks took the same, to the last digit" : NULL;
+    return same_calls   ? "all calls took the same, to the last digit"
+           : same_ranks ? "in each call, all ranks took the same, to the last digit"
+                        : NULL;
 }
 
 bool h1_row_is_own(const struct h1_data *data, const struct h1_row *row, char why[H1_WHY])
@@ -173,7 +180,8 @@ bool h1_row_is_own(const struct h1_data *data, const struct h1_row *row, char wh
     double factor;
     h1_row_text(row->backend, row->ranks, row->bytes, text);
     if (!strcmp(row->backend, "sim")) {
-        snprintf(why, H1_WHY, "matrix.csv:%d (%s): sim's times are virtual, and this homework measures", row->line, text);
+        snprintf(why, H1_WHY, "matrix.csv:%d (%s): sim's times are virtual, and this homework measures", row->line,
+                 text);
         return false;
     }
     const char *same = sameness(row);
@@ -185,8 +193,9 @@ bool h1_row_is_own(const struct h1_data *data, const struct h1_row *row, char wh
         const struct h1_row *earlier = &data->rows[i];
         if (!h1_row_is_measured(earlier) || !is_copy(row, earlier, &factor))
             continue;
-        snprintf(why, H1_WHY, "matrix.csv:%d (%s): its samples are those of line %d (%s), times %.6g: a copy", row->line, text,
-                 earlier->line, h1_row_text(earlier->backend, earlier->ranks, earlier->bytes, other), factor);
+        snprintf(why, H1_WHY, "matrix.csv:%d (%s): its samples are those of line %d (%s), times %.6g: a copy",
+                 row->line, text, earlier->line, h1_row_text(earlier->backend, earlier->ranks, earlier->bytes, other),
+                 factor);
         return false;
     }
     return true;
@@ -199,7 +208,8 @@ bool h1_row_is_odd(const struct h1_data *data, const struct h1_row *row, char wh
     char text[64], other[64];
     h1_row_text(row->backend, row->ranks, row->bytes, text);
     if (row->oversubscribed && row->usec < 0.5 * row->sim) {
-        snprintf(why, H1_WHY, "%s: %.3g us, and the simulator says %.3g us if each rank had a core: why is it faster here?", text,
+        snprintf(why, H1_WHY,
+                 "%s: %.3g us, and the simulator says %.3g us if each rank had a core: why is it faster here?", text,
                  row->usec, row->sim);
         return true;
     }

@@ -134,7 +134,10 @@ void h1_claims_list(char text[H1_WHY])
     size_t length = 0;
     for (int i = 0; i < QUANTITIES; i++)
         length += (size_t)snprintf(text + length, H1_WHY - length, "%s%s",
-                                   i == 0 ? "" : i == QUANTITIES - 1 ? " or " : ", ", quantities[i].name);
+                                   i == 0                ? ""
+                                   : i == QUANTITIES - 1 ? " or "
+                                                         : ", ",
+                                   quantities[i].name);
 }
 
 // ---- a line --------------------------------------------------------------------------------------------------------
@@ -190,8 +193,8 @@ static bool parse_place(const char *text, struct place *place_p)
 }
 
 // The words in the column mean a place of the kind that the quantity takes.
-static bool take_place(struct h1_claim *claim, const struct h1_data *data, const char *column, const char *text, int kind,
-                       struct place *place_p)
+static bool take_place(struct h1_claim *claim, const struct h1_data *data, const char *column, const char *text,
+                       int kind, struct place *place_p)
 {
     if (kind == NONE)
         return !*text || say(claim, "%s takes nothing in the column '%s': leave it empty", claim->quantity, column);
@@ -199,8 +202,8 @@ static bool take_place(struct h1_claim *claim, const struct h1_data *data, const
         return say(claim, "%s = '%.40s' is no place in the matrix: write %s", column, text,
                    kind == CELL ? "BACKEND/RANKS/SIZE, as in gloo/4/10MB" : "BACKEND/RANKS, as in gloo/4");
     if (kind == SIZES && place_p->has_bytes)
-        return say(claim, "%s = '%.40s': %s is about all sizes, so write BACKEND/RANKS, as in %s/%d", column, text, claim->quantity,
-                   place_p->backend, place_p->ranks);
+        return say(claim, "%s = '%.40s': %s is about all sizes, so write BACKEND/RANKS, as in %s/%d", column, text,
+                   claim->quantity, place_p->backend, place_p->ranks);
     if (kind == CELL && !place_p->has_bytes)
         return say(claim, "%s = '%.40s' has no size: write BACKEND/RANKS/SIZE, as in gloo/4/10MB", column, text);
     if (kind == SIZES)
@@ -209,8 +212,8 @@ static bool take_place(struct h1_claim *claim, const struct h1_data *data, const
     if (place_p->row && h1_row_is_measured(place_p->row))
         return true;
     char cell[64];
-    return say(claim, "%s = '%.40s': your matrix.csv has no time of %s (is it 1 MB = 1,000,000 bytes that you mean?)", column, text,
-               h1_row_text(place_p->backend, place_p->ranks, place_p->bytes, cell));
+    return say(claim, "%s = '%.40s': your matrix.csv has no time of %s (is it 1 MB = 1,000,000 bytes that you mean?)",
+               column, text, h1_row_text(place_p->backend, place_p->ranks, place_p->bytes, cell));
 }
 
 // ---- wrong values --------------------------------------------------------------------------------------------------
@@ -258,20 +261,22 @@ static const char *mistake(const struct quantity *q, double value, double right,
     return NULL;
 }
 
-static bool judge_value(struct h1_claim *claim, const struct quantity *q, double value, double right, const struct h1_data *data,
-                        const struct place *of, const struct place *against)
+static bool judge_value(struct h1_claim *claim, const struct quantity *q, double value, double right,
+                        const struct h1_data *data, const struct place *of, const struct place *against)
 {
     const double relative = value / right;
     if (is_about(value, right))
         return snprintf(claim->said, sizeof claim->said, "right") > 0;
     const char *why = mistake(q, value, right, data, of, against);
     if (relative > 0.5 && relative < 2)
-        return say(claim, "your value is %+.3g %% off what your rows give%s%s", 100 * (relative - 1), why ? ": " : "", why ? why : "");
+        return say(claim, "your value is %+.3g %% off what your rows give%s%s", 100 * (relative - 1), why ? ": " : "",
+                   why ? why : "");
     return say(claim, "your value is %.4g times what your rows give%s%s", relative, why ? ": " : "", why ? why : "");
 }
 
 // The number in the column `value`, in the quantity's own unit.
-static bool take_value(struct h1_claim *claim, const struct quantity *q, const char *text, const char *unit, double *value_p)
+static bool take_value(struct h1_claim *claim, const struct quantity *q, const char *text, const char *unit,
+                       double *value_p)
 {
     char *end;
     const double value = strtod(text, &end);
@@ -348,8 +353,8 @@ int h1_claims_count(const struct h1_claim *claims, int n, char why[H1_WHY])
             counted++;
             sim = sim || !strcmp(claims[i].quantity, "against_sim");
         } else if (claims[i].is_right && !*why)
-            snprintf(why, H1_WHY, "only two claims of one quantity count, and '%s' is there %d times", claims[i].quantity,
-                     before + 1);
+            snprintf(why, H1_WHY, "only two claims of one quantity count, and '%s' is there %d times",
+                     claims[i].quantity, before + 1);
     }
     if (!sim && counted >= H1_CLAIMS) {
         snprintf(why, H1_WHY, "no right claim compares a time with the simulator's (against_sim): so four count");

@@ -16,12 +16,11 @@
 enum { MOST_MATRIX = 1 << 20, MOST_SAMPLES = 8 << 20, MOST_CLAIM_BYTES = 1 << 16, MOST_NAMED = 5, SEEDS = 1000000 };
 static const char seed_name[] = "h1 data";
 
-static const struct homework_test tests[] = {
-    {"complete", "the matrix has all cells", 15, false},
-    {"consistent", "each row is what its samples give", 15, false},
-    {"own", "the data are this student's own", 5, false},
-    {"claims", "five claims are what the rows give", 25, false},
-    {0}};
+static const struct homework_test tests[] = {{"complete", "the matrix has all cells", 15, false},
+                                             {"consistent", "each row is what its samples give", 15, false},
+                                             {"own", "the data are this student's own", 5, false},
+                                             {"claims", "five claims are what the rows give", 25, false},
+                                             {0}};
 
 // The seed of the data that this student measures with.
 static uint64_t data_seed(uint64_t seed)
@@ -39,8 +38,8 @@ static void grade_cells(struct grading *g, const struct h1_data *data)
     if (n == H1_CELLS)
         grading_award(g, "complete", 1, "%s has all %d cells, measured or with a reason", backend, n);
     else
-        grading_award(g, "complete", n / (double)H1_CELLS, "%s has %d of %d cells; %s", *backend ? backend : "no backend", n,
-                      H1_CELLS, why);
+        grading_award(g, "complete", n / (double)H1_CELLS, "%s has %d of %d cells; %s",
+                      *backend ? backend : "no backend", n, H1_CELLS, why);
 }
 
 // Rows that agree with their samples, and rows that are no copies; the first few others are named.
@@ -61,9 +60,12 @@ static void grade_rows(struct grading *g, const struct h1_data *data)
         }
     const bool is_mine = data->seed == data_seed(grading_seed(g, seed_name, false));
     grading_award(g, "consistent", agree / (double)measured, "%d of %d rows agree with their samples", agree, measured);
-    grading_award(g, "own", is_mine ? own / (double)measured : 0, is_mine ? "%d of %d rows are measurements of their own"
-                  : "the data have another seed than yours: make them with your own work/h1/measure.sh (%d of %d rows are no copies)",
-                  own, measured);
+    grading_award(
+        g, "own", is_mine ? own / (double)measured : 0,
+        is_mine
+            ? "%d of %d rows are measurements of their own"
+            : "the data have another seed than yours: make them with your own work/h1/measure.sh (%d of %d rows are no copies)",
+        own, measured);
 }
 
 static void name_rows(struct grading *g, const struct h1_data *data)
@@ -135,18 +137,19 @@ static void grade(struct grading *g)
 
 static void write_script(FILE *file, uint64_t seed)
 {
-    fprintf(file,
-            "#!/bin/sh\n"
-            "# SPDX-License-Identifier: MIT\n"
-            "# Measures the matrix of homework h1. Close other programs first. It may be stopped at any time; started again, it goes\n"
-            "# on, and keeps what is measured. The seed is yours: the grader looks for it.\n"
-            "cd \"$(dirname \"$0\")/../..\" || exit 1\n"
-            "budget=${1:-15min} # sh work/h1/measure.sh 30min gives it more time\n"
-            "./commlab nets machine >/dev/null 2>&1 || ./commlab fit || exit 1\n"
-            "./commlab bench --matrix --backend gloo,shm --num-processes 2 4 6 --data-sizes 8B 64KiB 1 10 100 1000 \\\n"
-            "    --budget \"$budget\" --seed %llu --output work/h1/matrix.csv\n"
-            "./commlab report work/h1\n",
-            (unsigned long long)data_seed(seed));
+    fprintf(
+        file,
+        "#!/bin/sh\n"
+        "# SPDX-License-Identifier: MIT\n"
+        "# Measures the matrix of homework h1. Close other programs first. It may be stopped at any time; started again, it goes\n"
+        "# on, and keeps what is measured. The seed is yours: the grader looks for it.\n"
+        "cd \"$(dirname \"$0\")/../..\" || exit 1\n"
+        "budget=${1:-15min} # sh work/h1/measure.sh 30min gives it more time\n"
+        "./commlab nets machine >/dev/null 2>&1 || ./commlab fit || exit 1\n"
+        "./commlab bench --matrix --backend gloo,shm --num-processes 2 4 6 --data-sizes 8B 64KiB 1 10 100 1000 \\\n"
+        "    --budget \"$budget\" --seed %llu --output work/h1/matrix.csv\n"
+        "./commlab report work/h1\n",
+        (unsigned long long)data_seed(seed));
 }
 
 static int start(const char *student, const char *folder)

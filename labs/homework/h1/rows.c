@@ -11,7 +11,8 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 
-static const char *const statuses[] = {[H1_OK] = "ok", [H1_NOISY] = "noisy", [H1_FAILED] = "failed", [H1_SKIPPED] = "skipped"};
+static const char *const statuses[] = {
+    [H1_OK] = "ok", [H1_NOISY] = "noisy", [H1_FAILED] = "failed", [H1_SKIPPED] = "skipped"};
 
 bool h1_row_is_measured(const struct h1_row *row)
 {
@@ -41,7 +42,8 @@ const struct h1_row *h1_data_find(const struct h1_data *data, const char *backen
 // ---- tables --------------------------------------------------------------------------------------------------------
 
 // A copy of the text, taken apart.
-static int parse(const char *text, size_t bytes, const char *name, char **copy_p, struct clab_csv *csv_p, char why[H1_WHY])
+static int parse(const char *text, size_t bytes, const char *name, char **copy_p, struct clab_csv *csv_p,
+                 char why[H1_WHY])
 {
     struct clab_log_held held;
     char *copy = malloc(bytes + 1);
@@ -154,7 +156,8 @@ static struct h1_row *row_of(const struct h1_data *data, int line)
     const double ranks = whole(&data->samples, line, "ranks", 1024), bytes = whole(&data->samples, line, "bytes", 1e12);
     if (ranks < 1 || bytes < 0 || strcmp(clab_csv_cell(&data->samples, line, "collective"), "allreduce"))
         return NULL;
-    return (struct h1_row *)h1_data_find(data, clab_csv_cell(&data->samples, line, "backend"), (int)ranks, (size_t)bytes);
+    return (struct h1_row *)h1_data_find(data, clab_csv_cell(&data->samples, line, "backend"), (int)ranks,
+                                         (size_t)bytes);
 }
 
 static int count_calls(struct h1_data *data)
@@ -216,13 +219,15 @@ static int read_samples(struct h1_data *data)
 
 // ---- all -----------------------------------------------------------------------------------------------------------
 
-int h1_data_read(const char *matrix, size_t matrix_bytes, const char *samples, size_t samples_bytes, struct h1_data *data_p,
-                 char why[H1_WHY])
+int h1_data_read(const char *matrix, size_t matrix_bytes, const char *samples, size_t samples_bytes,
+                 struct h1_data *data_p, char why[H1_WHY])
 {
-    static const char *const columns[] = {"collective", "backend", "ranks", "bytes", "usec", "usec_low", "usec_high",
-                                          "algbw_GBps", "busbw_GBps", "wrong", "num_iters", "oversubscribed", "sim_usec",
-                                          "status", "reason", NULL},
-                             *const raw[] = {"collective", "backend", "ranks", "bytes", "batch", "kept", "rank", "usec", NULL};
+    static const char *const columns[] = {"collective", "backend",  "ranks",     "bytes",
+                                          "usec",       "usec_low", "usec_high", "algbw_GBps",
+                                          "busbw_GBps", "wrong",    "num_iters", "oversubscribed",
+                                          "sim_usec",   "status",   "reason",    NULL},
+                             *const raw[] = {"collective", "backend", "ranks", "bytes", "batch",
+                                             "kept",       "rank",    "usec",  NULL};
     struct h1_data data = {0};
     snprintf(why, H1_WHY, "there is no memory for it");
     int err = parse(matrix, matrix_bytes, "matrix.csv", &data.matrix_text, &data.matrix, why);

@@ -28,7 +28,7 @@ struct h1_row {
     double *times; // (ntimes) us: the slowest rank's of each call that is kept
     double *all;   // (nall, ranks) us: of all calls; NAN: missing
     int ntimes, nall;
-    int line;      // of matrix.csv
+    int line; // of matrix.csv
 };
 
 struct h1_data {
@@ -36,13 +36,13 @@ struct h1_data {
     char *matrix_text, *samples_text;
     struct h1_row *rows; // of allreduce
     int nrows;
-    uint64_t seed;       // that the run was made with; 0: it does not say
+    uint64_t seed; // that the run was made with; 0: it does not say
 };
 
 // Read both files.
 //   errors: CLAB_EPARSE (`why` says what is wrong, with file and line), CLAB_ENOMEM
-int h1_data_read(const char *matrix, size_t matrix_bytes, const char *samples, size_t samples_bytes, struct h1_data *data_p,
-                 char why[H1_WHY]);
+int h1_data_read(const char *matrix, size_t matrix_bytes, const char *samples, size_t samples_bytes,
+                 struct h1_data *data_p, char why[H1_WHY]);
 void h1_data_free(struct h1_data *data);
 
 // The row of that cell; NULL: there is none.

@@ -103,16 +103,20 @@ static const struct mistake {
     double (*seconds)(const struct h4_machine *, struct h4_question);
     const char *text;
 } mistakes[] = {
-    {one_host, "as if all ranks were on one host: from some number of ranks on, messages cross to other hosts, and take "
-               "longer. Ask doubling of 8 bytes among 2, 4, 8 and 16 ranks: where does one stage more cost much more?"},
+    {one_host,
+     "as if all ranks were on one host: from some number of ranks on, messages cross to other hosts, and take "
+     "longer. Ask doubling of 8 bytes among 2, 4, 8 and 16 ranks: where does one stage more cost much more?"},
     {no_hosts, "as if each rank had a host of its own: the first stages of doubling, and rings within one host, do not "
                "cross, and cost less. Fit alpha and beta of both links"},
-    {no_step, "as if alpha were the same for all messages: between hosts, messages above a limit cost a handshake more. "
-              "Ask sizes from 2 KiB to 128 KiB, and look for the step. In a ring, the message has bytes / P"},
-    {step_everywhere, "as if each message between hosts cost the handshake of large messages: alpha was fitted from large "
-                      "messages. Ask 8 bytes, too"},
-    {no_gamma, "as if adding were free: a ring adds (P - 1) / P of the bytes, doubling log2(P) times all. Ask a ring and "
-               "doubling of the same large size among 2 ranks: the difference is gamma's"},
+    {no_step,
+     "as if alpha were the same for all messages: between hosts, messages above a limit cost a handshake more. "
+     "Ask sizes from 2 KiB to 128 KiB, and look for the step. In a ring, the message has bytes / P"},
+    {step_everywhere,
+     "as if each message between hosts cost the handshake of large messages: alpha was fitted from large "
+     "messages. Ask 8 bytes, too"},
+    {no_gamma,
+     "as if adding were free: a ring adds (P - 1) / P of the bytes, doubling log2(P) times all. Ask a ring and "
+     "doubling of the same large size among 2 ranks: the difference is gamma's"},
     {no_alpha, "as if alpha were 0: short messages take no time in them. Ask 8 bytes"},
     {no_beta, "as if beta were 0: your times do not grow with the bytes as they do. Ask a large size, too"},
     {whole_messages, "as if each message of a ring had all bytes: it has bytes / P"},
@@ -146,8 +150,8 @@ static double distance(const struct h4_round *round, const struct mistake *mista
 
 static bool explain_by_mistake(const struct h4_round *round, int algorithm, char why[H4_WHY])
 {
-    static const char *const names[] = {[H4_RING] = "ring's times are", [H4_DOUBLING] = "doubling's times are",
-                                        [BOTH] = "times are"};
+    static const char *const names[] = {
+        [H4_RING] = "ring's times are", [H4_DOUBLING] = "doubling's times are", [BOTH] = "times are"};
     const double wrong = distance(round, NULL, algorithm);
     const struct mistake *best = NULL;
     // Right formulas are 0.02 off, since a ring across hosts hides a part of its additions.
@@ -197,7 +201,11 @@ static bool explain_unit(const struct h4_round *round, char why[H4_WHY])
     static const struct {
         double factor;
         const char *text;
-    } units[] = {{1e3, "in ms"}, {1e6, "in us"}, {1e9, "in ns"}, {1e-3, "in units of 1000 s"}, {1e-6, "in units of 1e6 s"},
+    } units[] = {{1e3, "in ms"},
+                 {1e6, "in us"},
+                 {1e9, "in ns"},
+                 {1e-3, "in units of 1000 s"},
+                 {1e-6, "in units of 1e6 s"},
                  {1e-9, "in units of 1e9 s"}};
     double ratios[H4_CELLS];
     for (int i = 0; i < H4_CELLS; i++)
@@ -205,8 +213,10 @@ static bool explain_unit(const struct h4_round *round, char why[H4_WHY])
     const double median = clab_quantile(ratios, H4_CELLS, 0.5);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (median > units[i].factor / 5 && median < units[i].factor * 5) {
-            snprintf(why, H4_WHY, "your times are %.3g times the right ones: are they %s? h4_foresee returns seconds, as the "
-                     "answers have them", median, units[i].text);
+            snprintf(why, H4_WHY,
+                     "your times are %.3g times the right ones: are they %s? h4_foresee returns seconds, as the "
+                     "answers have them",
+                     median, units[i].text);
             return true;
         }
     return false;
@@ -222,7 +232,8 @@ static bool explain_falling(const struct h4_round *round, char why[H4_WHY])
                 round->foreseen[b] >= 0.9 * round->foreseen[a])
                 continue;
             char less[CLAB_TEXT], more[CLAB_TEXT], s[CLAB_TEXT], t[CLAB_TEXT];
-            snprintf(why, H4_WHY, "%s among %d ranks: you foresee %s for %s, but less, %s, for %s: your beta is negative",
+            snprintf(why, H4_WHY,
+                     "%s among %d ranks: you foresee %s for %s, but less, %s, for %s: your beta is negative",
                      h4_algorithm_name(x->algorithm), x->ranks, clab_seconds_text(round->foreseen[a], s),
                      clab_size_text(x->bytes, less), clab_seconds_text(round->foreseen[b], t),
                      clab_size_text(y->bytes, more));

@@ -50,8 +50,8 @@ static bool take_question(const char **text_p, struct h4_question *question_p)
     if (!take(text_p, &algorithm) || !take(text_p, &ranks) || !take(text_p, &bytes))
         return false;
     const bool fits = fabs(algorithm) < 1e9 && fabs(ranks) < 1e9 && bytes >= 0 && bytes < 1e18;
-    *question_p = (struct h4_question){fits ? (enum h4_algorithm)algorithm : 99, fits ? (int)ranks : 0,
-                                       fits ? (size_t)bytes : 0};
+    *question_p =
+        (struct h4_question){fits ? (enum h4_algorithm)algorithm : 99, fits ? (int)ranks : 0, fits ? (size_t)bytes : 0};
     return true;
 }
 
@@ -73,14 +73,15 @@ static void give_answers(struct grading *g, const struct h4_round *round)
     int length = 0;
     for (int i = 0; i < round->nanswers; i++) {
         const struct h4_question *q = &round->answers[i].question;
-        length += snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu %.17g\n", (int)q->algorithm, q->ranks,
-                           q->bytes, round->answers[i].seconds);
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu %.17g\n", (int)q->algorithm,
+                           q->ranks, q->bytes, round->answers[i].seconds);
     }
     grading_give(g, "answers", text, (size_t)length);
     length = 0;
     for (int i = 0; i < H4_CELLS; i++) {
         const struct h4_question *q = &round->cells[i];
-        length += snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu\n", (int)q->algorithm, q->ranks, q->bytes);
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length, "%d %d %zu\n", (int)q->algorithm, q->ranks, q->bytes);
     }
     grading_give(g, "cells", text, (size_t)length);
 }
@@ -156,7 +157,7 @@ static void grade_practice(struct grading *g, const struct h4_question *question
 }
 
 struct sum {
-    double sizes, ranks, worst;   // shares
+    double sizes, ranks, worst;              // shares
     double median_sizes, median_ranks, most; // errors: the largest of all machines
     int n;
     char said[H4_WHY]; // the mistake that was named

@@ -40,8 +40,7 @@ void h4_round_make(uint64_t seed, const struct h4_question *questions, int n, st
     uint64_t state = clab_mix(seed, 5);
     *round_p = (struct h4_round){.machine = h4_machine_draw(seed), .nanswers = n};
     for (int i = 0; i < n; i++)
-        round_p->answers[i] =
-            (struct h4_answer){questions[i], h4_machine_seconds(&round_p->machine, questions[i])};
+        round_p->answers[i] = (struct h4_answer){questions[i], h4_machine_seconds(&round_p->machine, questions[i])};
     for (int i = 0; i < H4_CELLS; i++) {
         round_p->cells[i] = draw_cell(&state, i);
         round_p->right[i] = h4_machine_seconds(&round_p->machine, round_p->cells[i]);

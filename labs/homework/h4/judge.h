@@ -23,7 +23,7 @@ struct h4_round {
     struct h4_answer answers[H4_QUESTIONS];
     int nanswers;
     struct h4_question cells[H4_CELLS];
-    double right[H4_CELLS];   // s
+    double right[H4_CELLS];    // s
     double foreseen[H4_CELLS]; // s: the student's
 };
 

@@ -93,8 +93,10 @@ static void write_link(FILE *file, const struct h4_machine *m, int link)
             fprintf(file, "any\n");
         else
             fprintf(file, "%zu B\n", s->up_to);
-        fprintf(file, "o_send = %.12g us\no_recv = 0 us\nlatency = 0 us\nfragment = 0 B\ngap_send = %.15g ns/B\ngap_recv = %.15g ns/B\n",
-                1e6 * s->o_send, 1e9 * s->gap_send, 1e9 * s->gap_recv);
+        fprintf(
+            file,
+            "o_send = %.12g us\no_recv = 0 us\nlatency = 0 us\nfragment = 0 B\ngap_send = %.15g ns/B\ngap_recv = %.15g ns/B\n",
+            1e6 * s->o_send, 1e9 * s->gap_send, 1e9 * s->gap_recv);
     }
 }
 
@@ -102,12 +104,13 @@ int h4_machine_write(const struct h4_machine *machine, const char *path)
 {
     struct clab_output output;
     CLAB_TRY(clab_output_open(path, &output));
-    fprintf(output.file,
-            "# SPDX-License-Identifier: MIT\n"
-            "# A machine to practise homework h4 with. Those that grade you are others: hosts, links and limit differ.\n"
-            "# A message takes o_send + bytes * gap_send (sim/nets/README.md).\n\n"
-            "[net]\ntitle = homework h4, practice\nranks = %d\ngamma = %.6g GB/s\n",
-            machine->host, 1e-9 / machine->gamma);
+    fprintf(
+        output.file,
+        "# SPDX-License-Identifier: MIT\n"
+        "# A machine to practise homework h4 with. Those that grade you are others: hosts, links and limit differ.\n"
+        "# A message takes o_send + bytes * gap_send (sim/nets/README.md).\n\n"
+        "[net]\ntitle = homework h4, practice\nranks = %d\ngamma = %.6g GB/s\n",
+        machine->host, 1e-9 / machine->gamma);
     for (int link = 0; link < H4_LINKS; link++)
         write_link(output.file, machine, link);
     return clab_output_close(&output);

@@ -14,12 +14,12 @@
 enum { H4_INSIDE, H4_ACROSS, H4_LINKS };
 
 struct h4_machine {
-    int host;                         // ranks per host
-    double alpha[H4_LINKS];           // s
-    double beta[H4_LINKS];            // s/B
-    double gamma;                     // s/B
-    double handshake;                 // s
-    size_t limit;                     // bytes: a power of two
+    int host;               // ranks per host
+    double alpha[H4_LINKS]; // s
+    double beta[H4_LINKS];  // s/B
+    double gamma;           // s/B
+    double handshake;       // s
+    size_t limit;           // bytes: a power of two
 };
 
 // The machine of a seed, the same on every computer.

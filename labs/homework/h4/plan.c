@@ -57,15 +57,19 @@ bool h4_plan_explain(const struct h4_question *questions, int n, char why[H4_WHY
         ranks = questions[i].ranks > ranks ? questions[i].ranks : ranks;
     }
     if (least > 4096)
-        snprintf(why, H4_WHY,
-                 "your plan asks nothing below %s: there the bytes take longer than alpha, so alpha does not show. Ask 8 "
-                 "bytes", clab_size_text(least, text));
+        snprintf(
+            why, H4_WHY,
+            "your plan asks nothing below %s: there the bytes take longer than alpha, so alpha does not show. Ask 8 "
+            "bytes",
+            clab_size_text(least, text));
     else if (most < 1 << 20)
         snprintf(why, H4_WHY, "your plan asks nothing above %s: there alpha takes longer than the bytes. Ask 4 MiB",
                  clab_size_text(most, text));
     else if (ranks < H4_ASKED_RANKS)
-        snprintf(why, H4_WHY, "your plan asks nothing above %d ranks: a host can have as many, so you may never have seen a "
-                 "message between hosts. Ask 16", ranks);
+        snprintf(why, H4_WHY,
+                 "your plan asks nothing above %d ranks: a host can have as many, so you may never have seen a "
+                 "message between hosts. Ask 16",
+                 ranks);
     else
         return false;
     return true;

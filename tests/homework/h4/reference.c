@@ -15,7 +15,7 @@
 enum { STAGES = 4, FIRST_SIZE = STAGES, SIZES = 7, LARGE = FIRST_SIZE + SIZES, PAIR, RING, ALL };
 
 struct fit {
-    int inside;                                // stages of doubling that stay within a host
+    int inside;                                  // stages of doubling that stay within a host
     double alpha[2], slope[2], gamma, handshake; // slope: s/B of a byte that is sent and added
     double limit;
 };
