@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Makes what a student gets: `make handout` calls it when all is built.
 #
-#   LINK=... LIBRARIES=... pack/handout.sh BUILD FOLDER [TAR]
+#   LINK=... LIBRARIES=... [LABS=none] pack/handout.sh BUILD FOLDER [TAR]
 #
 # - FOLDER is made anew, in the shape of the source tree, so that programs find labs, networks and scripts above themselves.
-#   TAR, if told, is the packed folder: the same bytes whenever the same sources were built by the same compiler.
+#   LABS=none leaves out the labs' programs, which graders do not need. TAR, if told, is the packed folder: the same bytes
+#   whenever the same sources were built by the same compiler.
 # - Programs and library are prebuilt, without symbols for a debugger. Other libraries are linked into them where the machine
 #   has their archives (lib*.a), so that a student needs a compiler and make alone.
-# - It holds no after.c, check.c, model.c, key.md, grade.c, no recorded run and no test. after is there as a program only,
-#   since `commlab lab` compares it with before.
+# - It holds no after.c, check.c, model.c, key.md, grade.c, no test, and no recorded run but the one that labs/table.md
+#   explains. after is there as a program only, since `commlab lab` compares it with before.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# = 2 ] || [ $# = 3 ] || { sed -n "5s/^# *//p" pack/handout.sh >&2; exit 2; }
@@ -66,6 +67,7 @@ link_all() {
     local object program
     "$cc" -O2 -c -o "$to/older.o" pack/older.c &&
         link "$to/build/commlab" $(program_objects) "$to/older.o" "$build/libcommlab.a" && rm "$to/older.o" || return
+    [ "${LABS-}" != none ] || return 0
     for object in "$build"/obj/labs/{,primer/}*/{before,after}.o; do
         program=${object#"$build/obj/"}
         link "$to/build/${program%.o}" "$object" "$build/libcommlab.a" || return
@@ -73,7 +75,7 @@ link_all() {
 }
 
 # The newest version of the C library that a program asks for.
-oldest_glibc() { objdump -T "$to"/build/commlab "$to"/build/labs/{,primer/}*/{before,after} | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1; }
+oldest_glibc() { find "$to/build" -type f -perm -u+x -not -name labcc -exec objdump -T {} + | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1; }
 
 # ---- what is copied --------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ if lacks sodium; then
 fi
 handout=$scratch/commlab-handout-test salt=$scratch/salt
 head -c 24 /dev/urandom | base64 >"$salt"
-why=$(LINK=$(awk -F' / ' '{ print $2 }' build/flags) LIBRARIES=$(awk -F' / ' '{ print $3 }' build/flags) \
+why=$(LABS=none LINK=$(awk -F' / ' '{ print $2 }' build/flags) LIBRARIES=$(awk -F' / ' '{ print $3 }' build/flags) \
     pack/handout.sh build "$handout" 2>&1) || { echo "not ok pack: $why"; exit 1; }
 
 # ---- Gradescope ------------------------------------------------------------------------------------------------
@@ -134,6 +134,19 @@ makes_a_repository() {
         ! tar -tzf "$repository/.commlab/kit.tar.gz" | grep -qE 'salt|after\.c|grade\.c|reference'
 }
 
+# Each homework's starter can be graded, and the points of its tests are those of the machine's part.
+makes_a_repository_of_each_homework() {
+    local homework most
+    for homework in labs/homework/h[0-9]; do
+        homework=$(basename "$homework")
+        run 0 pack/classroom.sh "$handout" "$homework" "$scratch/each" && run 0 pack/gradescope.sh "$handout" "$homework" "$salt" "$scratch/each.zip" || return 1
+        most=$(jq '[.tests[].points] | add' "$scratch/each/.github/classroom/autograding.json")
+        run 0 "$commlab" grade "$homework" "labs/homework/$homework/starter" --student ada
+        why="$homework: $most points in the repository: $(cat "$scratch/out")"
+        grep -q "of $most points by the machine" "$scratch/out" || return 1
+    done
+}
+
 # steps: the `run:` lines of the workflow, in their order. This is all that its form has besides `uses:`.
 steps() { sed -n 's/^        run: //p' "$repository/.github/workflows/classroom.yml"; }
 
@@ -214,7 +227,7 @@ else
 fi
 check_each takes_the_first_address_of_a_group takes_no_address_from_a_name gives_no_score_if_nobody_is_named
 check_each says_what_is_missing_in_a_submission follows_no_link
-check_each makes_a_repository asks_for_the_students_id reports_the_points_of_each_test names_each_output works_in_the_older_form
+check_each makes_a_repository makes_a_repository_of_each_homework asks_for_the_students_id reports_the_points_of_each_test names_each_output works_in_the_older_form
 check collects_a_class
 
 exit $failed
