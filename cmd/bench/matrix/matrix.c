@@ -148,12 +148,14 @@ int bench_matrix(int argc, char **argv)
     argv[n] = NULL;
     argv[0] = "commlab bench --matrix";
     const int err = matrix_options_parse(n, argv, &matrix.options);
-    if (err)
+    if (err) {
+        matrix_options_free(&matrix.options);
         return command_status(err);
+    }
     child_watch();
     status = run(&matrix);
     const int ended_by = child_unwatch();
-    free(matrix.options.command);
+    matrix_options_free(&matrix.options);
     if (ended_by) {
         fprintf(stderr, "commlab bench: stopped; the same command goes on where this one was\n");
         raise(ended_by);

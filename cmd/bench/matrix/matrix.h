@@ -59,10 +59,12 @@ struct matrix_options {
     uint64_t seed;
     bool seeded, fresh, plan_only;
     char *command;
+    char **words; // the words that the texts above point into
 };
 
-// Read argv, without --matrix.  errors: CLAB_EINVAL, logged
+// Read argv, without --matrix. Free *options_p afterwards, also if this fails.  errors: CLAB_EINVAL, logged
 int matrix_options_parse(int argc, char **argv, struct matrix_options *options_p);
+void matrix_options_free(struct matrix_options *options);
 
 // ---- cells -----------------------------------------------------------------------------------------------------
 

@@ -215,17 +215,18 @@ static belongs_fn *list_of(const char *word)
     return NULL;
 }
 
-// argv with each list as one word, `--num-processes=2,4,6`: at most as many words as before. All lie in one allocation,
-// which is never freed, since options point into it.
+// argv with each list as one word, `--num-processes=2,4,6`: at most as many words as before. The array and its words
+// are one allocation, for the caller to free after the options, which point into it.
 static int join_lists(int argc, char **argv, char ***words_p, int *n_p)
 {
-    size_t room = 1;
+    const size_t pointers = ((size_t)argc + 1) * sizeof(char *);
+    size_t letters = 0;
     for (int i = 0; i < argc; i++)
-        room += strlen(argv[i]) + 2;
-    char **words = calloc((size_t)argc + 1, sizeof *words), *at = malloc(room);
+        letters += strlen(argv[i]) + 2;
+    char **words = calloc(1, pointers + letters), *at = (char *)words + pointers;
     int n = 0;
-    if (!words || !at)
-        return free(words), free(at), CLAB_ENOMEM;
+    if (!words)
+        return CLAB_ENOMEM;
     for (int i = 0; i < argc; i++) {
         belongs_fn *belongs = i ? list_of(argv[i]) : NULL;
         words[n++] = at;
@@ -301,10 +302,10 @@ int matrix_options_parse(int argc, char **argv, struct matrix_options *options_p
         .budget = 5 * MINUTE,
         .root = "",
     };
-    char **words;
     int n;
-    CLAB_TRY(join_lists(argc, argv, &words, &n));
-    CLAB_TRY(clab_options_parse(&line, n, words, &o));
+    CLAB_TRY(join_lists(argc, argv, &options_p->words, &n));
+    o.words = options_p->words;
+    CLAB_TRY(clab_options_parse(&line, n, o.words, &o));
     bool any = false;
     for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
         any |= o.collectives[c];
@@ -317,4 +318,10 @@ int matrix_options_parse(int argc, char **argv, struct matrix_options *options_p
     o.command = kit_command_line(argc, argv);
     *options_p = o;
     return o.command ? CLAB_OK : CLAB_ENOMEM;
+}
+
+void matrix_options_free(struct matrix_options *options)
+{
+    free(options->command);
+    free(options->words);
 }
