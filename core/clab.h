@@ -288,6 +288,7 @@ struct clab_counts {
     size_t failed_allocations;                  // of clab_alloc
     size_t communicators_destroyed;             // of those that were made
     size_t collectives_queued;                  // that were started while one before them had not been waited for
+    size_t started, waited_for;                 // works of all kinds: equal once nothing is left to wait for
 };
 struct clab_counts clab_job_counts(const struct clab_job *job);
 

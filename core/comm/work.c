@@ -207,6 +207,7 @@ int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, stru
             return err;
         }
     }
+    comm->job->counts.started++;
     advance(comm, &progress); // an error stays in comm->err, and wait returns it
     *work_p = work;
     return CLAB_OK;
@@ -317,6 +318,7 @@ static int idle(struct clab_comm *comm, const struct clab_work *work)
 static void retire(struct clab_work *work)
 {
     work->comm->unwaited -= work->algorithm != NULL;
+    work->comm->job->counts.waited_for++;
     work->next = work->comm->spare;
     work->comm->spare = work;
 }

@@ -154,6 +154,8 @@ static void assert_job(int rank, const char *backend, bool is_exact)
     assert_int_equal(job->counts.collectives[CLAB_ALLREDUCE], 1);
     assert_int_equal(job->counts.collectives[CLAB_ALLGATHER], 2);
     assert_int_equal(job->counts.collectives_queued, 1);
+    assert_true(job->counts.started > 3); // collectives and messages, the library's own too
+    assert_int_equal(job->counts.waited_for, job->counts.started);
     assert_true(is_exact ? job->counts.computed > 0 : job->counts.computed == 0);
     assert_true(job->counts.seconds >= job->counts.computed);
 }
