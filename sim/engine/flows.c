@@ -17,7 +17,8 @@ int flows_init(struct flows *f, int nlinks, struct ticks ticks)
     f->spare = calloc(n, sizeof *f->spare);
     f->users = calloc(n, sizeof *f->users);
     f->touched = calloc(n, sizeof *f->touched);
-    return f->capacity && f->spare && f->users && f->touched ? CLAB_OK : CLAB_ENOMEM;
+    f->share = calloc(n, sizeof *f->share);
+    return f->capacity && f->spare && f->users && f->touched && f->share ? CLAB_OK : CLAB_ENOMEM;
 }
 
 void flows_free(struct flows *f)
@@ -27,12 +28,15 @@ void flows_free(struct flows *f)
     free(f->spare);
     free(f->users);
     free(f->touched);
+    free(f->share);
+    free(f->open);
     *f = (struct flows){0};
 }
 
 int flows_add(struct flows *f, double now, double end, double most, const int *links, int nlinks, int tag)
 {
     CLAB_TRY(CLAB_RESERVE(f->flows, f->room, f->n + 1));
+    CLAB_TRY(CLAB_RESERVE(f->open, f->open_room, f->n + 1));
     struct flow *flow = &f->flows[f->n++];
     *flow = (struct flow){.rate = most, .most = most, .end = end, .nlinks = nlinks, .tag = tag};
     for (int i = 0; i < nlinks; i++)
@@ -44,13 +48,17 @@ int flows_add(struct flows *f, double now, double end, double most, const int *l
 
 // ---- rates ---------------------------------------------------------------------------------------------------
 
+static double less(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static void fix(struct flows *f, struct flow *flow, double rate)
 {
     for (int i = 0; i < flow->nlinks; i++) {
         f->spare[flow->links[i]] -= rate;
         f->users[flow->links[i]]--;
     }
-    flow->fixed = true;
     if (rate == flow->rate)
         return;
     flow->left = flow->slowed ? flow->left - flow->rate * (f->now - flow->since) : flow->most * (flow->end - f->now);
@@ -60,12 +68,12 @@ static void fix(struct flows *f, struct flow *flow, double rate)
     flow->end = f->now + ticks_round(f->ticks, fmax(0, flow->left) / rate);
 }
 
-// The links that flows pass, in touched[]; returns how many.
-static int count_users(struct flows *f)
+// No flow has its rate yet. The links that they pass, in touched[]; returns how many.
+static int begin(struct flows *f)
 {
     int n = 0;
     for (int i = 0; i < f->n; i++) {
-        f->flows[i].fixed = false;
+        f->open[i] = i;
         for (int k = 0; k < f->flows[i].nlinks; k++) {
             int link = f->flows[i].links[k];
             if (f->users[link]++ == 0) {
@@ -80,48 +88,54 @@ static int count_users(struct flows *f)
 // What each of a link's flows may have, at most.
 static double share_of(const struct flows *f, int link)
 {
-    return f->users[link] > 0 ? fmax(0, f->spare[link]) / f->users[link] : INFINITY;
+    const double spare = f->spare[link];
+    return f->users[link] > 0 ? (spare > 0 ? spare : 0) / f->users[link] : INFINITY;
 }
 
 static bool is_held(const struct flows *f, const struct flow *flow, double level)
 {
     for (int i = 0; i < flow->nlinks; i++)
-        if (share_of(f, flow->links[i]) <= level)
+        if (f->share[flow->links[i]] <= level)
             return true;
     return false;
 }
 
-// Fill all links evenly up to the next level at which a link is full, or flows want no more; returns how many flows
-// that leaves.
-static int fill(struct flows *f, int nlinks, int left)
+// The next level at which a link is full, or a flow wants no more.
+static double next_level(struct flows *f, int nlinks, int nopen)
 {
-    double level = INFINITY, wanted = INFINITY;
+    double level = INFINITY;
     for (int i = 0; i < nlinks; i++)
-        level = fmin(level, share_of(f, f->touched[i]));
-    for (int i = 0; i < f->n; i++)
-        if (!f->flows[i].fixed)
-            wanted = fmin(wanted, f->flows[i].most);
-    level = fmin(level, wanted);
+        level = less(level, f->share[f->touched[i]] = share_of(f, f->touched[i]));
+    for (int i = 0; i < nopen; i++)
+        level = less(level, f->flows[f->open[i]].most);
+    return level;
+}
+
+// Fill all links evenly up to the next level; returns how many flows are then without a rate.
+static int fill(struct flows *f, int nlinks, int nopen)
+{
+    const double level = next_level(f, nlinks, nopen);
     // A flow that goes takes its share along: those of its links' others stay, but for rounding.
-    double tolerant = level * (1 + 1e-12);
-    for (int i = 0; i < f->n; i++) {
-        struct flow *flow = &f->flows[i];
-        if (!flow->fixed && (flow->most <= level || is_held(f, flow, tolerant))) {
-            fix(f, flow, fmin(flow->most, level));
-            left--;
-        }
+    const double tolerant = level * (1 + 1e-12);
+    int n = 0;
+    for (int i = 0; i < nopen; i++) {
+        struct flow *flow = &f->flows[f->open[i]];
+        if (flow->most <= level || is_held(f, flow, tolerant))
+            fix(f, flow, less(flow->most, level));
+        else
+            f->open[n++] = f->open[i];
     }
-    return left;
+    return n;
 }
 
 static void share(struct flows *f)
 {
-    int nlinks = count_users(f);
-    for (int left = f->n; left > 0;)
-        left = fill(f, nlinks, left);
+    const int nlinks = begin(f);
+    for (int nopen = f->n; nopen > 0;)
+        nopen = fill(f, nlinks, nopen);
     f->next = INFINITY;
     for (int i = 0; i < f->n; i++)
-        f->next = fmin(f->next, f->flows[i].end);
+        f->next = less(f->next, f->flows[i].end);
     f->stale = false;
 }
 

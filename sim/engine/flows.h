@@ -19,16 +19,18 @@ struct flow {
     double end;         // s: when it ends at its present rate
     int links[FLOW_LINKS], nlinks;
     int tag; // the caller's
-    bool slowed, fixed;
+    bool slowed;
 };
 
 struct flows {
     struct flow *flows; // (n)
     int n, room;
-    double *capacity; // (nlinks) B/s
-    double *spare;    // (nlinks) not given away yet
-    int *users;       // (nlinks) flows whose rate is not fixed yet
-    int *touched;     // (nlinks) links with flows
+    int *open, open_room; // (n) flows that have no rate yet
+    double *capacity;     // (nlinks) B/s
+    double *spare;        // (nlinks) not given away yet
+    double *share;        // (nlinks) of it, per flow that has no rate yet
+    int *users;           // (nlinks) flows whose rate is not fixed yet
+    int *touched;         // (nlinks) links with flows
     int nlinks;
     double now;  // s: of the last change
     double next; // s: when the next flow ends, if not stale
