@@ -6,12 +6,12 @@
 #ifdef HAVE_SECCOMP
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-// Of other processes, of the kernel, and ways around a filter.
+// Of other processes, of the kernel, services that listen (sockets), and ways around a filter.
 static const int never[] = {
     SCMP_SYS(ptrace),      SCMP_SYS(mount),           SCMP_SYS(umount2),         SCMP_SYS(pivot_root),
     SCMP_SYS(chroot),      SCMP_SYS(unshare),         SCMP_SYS(setns),           SCMP_SYS(bpf),
@@ -20,28 +20,39 @@ static const int never[] = {
     SCMP_SYS(reboot),      SCMP_SYS(swapon),          SCMP_SYS(userfaultfd),     SCMP_SYS(io_uring_setup),
     SCMP_SYS(settimeofday), SCMP_SYS(clock_settime),  SCMP_SYS(clock_adjtime),   SCMP_SYS(adjtimex),
     SCMP_SYS(acct),        SCMP_SYS(quotactl),        SCMP_SYS(open_by_handle_at), SCMP_SYS(setpriority),
+    SCMP_SYS(socket),      SCMP_SYS(pidfd_open),      SCMP_SYS(pidfd_send_signal), SCMP_SYS(pidfd_getfd),
+    SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(kcmp),
+    SCMP_SYS(migrate_pages), SCMP_SYS(move_pages),    SCMP_SYS(ioprio_set),
 };
 
-// Those whose first argument is a process.
-static const int of_a_process[] = {
-    SCMP_SYS(kill),          SCMP_SYS(tkill),           SCMP_SYS(tgkill),           SCMP_SYS(rt_sigqueueinfo),
-    SCMP_SYS(pidfd_open),    SCMP_SYS(prlimit64),       SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
-    SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam), SCMP_SYS(migrate_pages),
-};
+// Those that reach another process by its number. The program's own comes first; 0 is itself, for those that change limits
+// and times; of a signal it is a group, and the keeper is in it.
+static const int signals[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+                              SCMP_SYS(rt_tgsigqueueinfo)};
+static const int of_a_process[] = {SCMP_SYS(prlimit64),      SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+                                   SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)};
 
-// The kernel looks at the lower half of a register for an int.
-static bool forbid(scmp_filter_ctx filter, int call, int argument, int value)
+// Commands of fcntl that send a signal to another process when a file is ready.
+static const int owners[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG};
+
+// All values of the first argument are forbidden but this one. A filter compares whole registers, the kernel lower
+// halves: what differs in the upper one is forbidden, too.
+static bool allow_only(scmp_filter_ctx filter, const int calls[], size_t n, pid_t value)
 {
-    const struct scmp_arg_cmp is = {(unsigned)argument, SCMP_CMP_MASKED_EQ, 0xffffffff, (unsigned)value};
-    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), call, 1, &is) == 0;
+    const struct scmp_arg_cmp is_other = {0, SCMP_CMP_NE, (scmp_datum_t)value, 0};
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        ok &= seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), calls[i], 1, &is_other) == 0;
+    return ok;
 }
 
-// kill(-1) reaches all, kill(-group) a group's.
-static bool guard(scmp_filter_ctx filter, pid_t pid)
+static bool forbid_owners(scmp_filter_ctx filter)
 {
-    bool ok = forbid(filter, SCMP_SYS(kill), 0, -(int)pid) && forbid(filter, SCMP_SYS(kill), 0, -(int)getpgid(pid));
-    for (size_t i = 0; i < sizeof of_a_process / sizeof *of_a_process; i++)
-        ok &= forbid(filter, of_a_process[i], 0, (int)pid);
+    bool ok = true;
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        const struct scmp_arg_cmp is = {1, SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)owners[i]};
+        ok &= seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fcntl), 1, &is) == 0;
+    }
     return ok;
 }
 
@@ -51,27 +62,24 @@ static bool has_flag(scmp_filter_ctx filter, unsigned long flag)
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, &is) == 0;
 }
 
-static bool add_rules(scmp_filter_ctx filter, const pid_t guarded[], int n)
+static bool add_rules(scmp_filter_ctx filter)
 {
     static const unsigned long spaces[] = {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWNS};
-    const struct scmp_arg_cmp not_unix = {0, SCMP_CMP_NE, AF_UNIX, 0};
-    bool ok = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, &not_unix) == 0;
+    bool ok = allow_only(filter, signals, sizeof signals / sizeof *signals, getpid()) &&
+              allow_only(filter, of_a_process, sizeof of_a_process / sizeof *of_a_process, 0) && forbid_owners(filter);
     // Its flags lie in memory, where a filter can not look: the C library falls back to clone.
     ok &= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         ok &= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), never[i], 0) == 0;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         ok &= has_flag(filter, spaces[i]);
-    ok &= forbid(filter, SCMP_SYS(kill), 0, -1);
-    for (int i = 0; i < n; i++)
-        ok &= guard(filter, guarded[i]);
     return ok;
 }
 
-bool sandbox_filter_calls(const pid_t guarded[], int n)
+bool sandbox_filter_calls(void)
 {
     const scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-    const bool stands = filter && add_rules(filter, guarded, n) && seccomp_load(filter) == 0;
+    const bool stands = filter && add_rules(filter) && seccomp_load(filter) == 0;
     if (filter)
         seccomp_release(filter);
     return stands;
@@ -79,9 +87,9 @@ bool sandbox_filter_calls(const pid_t guarded[], int n)
 
 #else
 
-bool sandbox_filter_calls(const pid_t guarded[], int n)
+bool sandbox_filter_calls(void)
 {
-    return (void)guarded, (void)n, false;
+    return false;
 }
 
 #endif

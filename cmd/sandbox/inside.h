@@ -9,7 +9,6 @@ struct sandbox_setup {
     const struct sandbox *box;
     char *const *argv;
     int output;
-    pid_t guarded[2]; // the caller and the keeper: no signals to them
     int say;          // a pipe: struct sandbox_word, of the first process
 };
 
@@ -29,12 +28,13 @@ void sandbox_keep(struct sandbox_setup *setup) __attribute__((noreturn));
 bool sandbox_leave_root(const char *folder, const char *path);
 // Processes, network and shared memory of its own. The processes are those that it starts from now on.
 bool sandbox_unshare(void);
-bool sandbox_close_files(const char *folder);
+bool sandbox_close_files(const struct sandbox *box, const char *program);
 void sandbox_limit(const struct sandbox *box);
 
 // ---- filter.c ------------------------------------------------------------------------------------------------
 
-bool sandbox_filter_calls(const pid_t guarded[], int n);
+// For the program that this process becomes: it may send signals to itself alone.
+bool sandbox_filter_calls(void);
 
 // ---- tree.c --------------------------------------------------------------------------------------------------
 
@@ -44,5 +44,8 @@ struct sandbox_tree {
 };
 // All descendants of `root`.
 struct sandbox_tree sandbox_look(pid_t root);
+// Whether a folder holds more files than `most`, more bytes than `most_bytes` on the disk, or a folder that can not be
+// opened.
+bool sandbox_is_full(const char *folder, int most, size_t most_bytes);
 // End all descendants of `root`, and wait until there are none: it gets those whose parents have ended.
 void sandbox_end_all(pid_t root);

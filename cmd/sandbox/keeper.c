@@ -41,10 +41,11 @@ static void become_program(const struct sandbox_setup *setup)
 static void start_program(const struct sandbox_setup *setup, struct sandbox_walls walls)
 {
     end_with_parent();
+    setsid(); // a signal to its whole group reaches none of us
     sandbox_limit(setup->box);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    walls.files = !setup->box->without.files && sandbox_close_files(setup->box->folder);
-    walls.calls = !setup->box->without.calls && sandbox_filter_calls(setup->guarded, 2);
+    walls.files = !setup->box->without.files && sandbox_close_files(setup->box, setup->argv[0]);
+    walls.calls = !setup->box->without.calls && sandbox_filter_calls();
     say(setup, &(struct sandbox_word){.walls = walls});
     become_program(setup);
 }
@@ -74,12 +75,12 @@ void sandbox_keep(struct sandbox_setup *setup)
     int status;
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    setup->guarded[1] = getpid();
     if (chdir(setup->box->folder) != 0)
         _exit(EXIT_FAILURE);
     walls.user = !setup->box->without.user && sandbox_leave_root(setup->box->folder, setup->argv[0]);
     end_with_parent(); // another user forgets it
     walls.namespaces = !setup->box->without.namespaces && sandbox_unshare();
+    sandbox_close_memory();
     const pid_t first = fork();
     if (first == 0)
         be_first(setup, walls);

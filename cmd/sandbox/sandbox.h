@@ -8,12 +8,12 @@
 //
 // - Always: a deadline; limits of processor time, of memory, of processes, and of the size of files (setrlimit, and a watch
 //   that looks 50 times a second); a session of its own; all that it started is ended with it, also what has detached itself.
-// - Where the kernel has them, each by itself: no file outside `folder` is written (Landlock, Linux 5.13); no sockets but
-//   Unix ones, no signals to us, no mounts, tracing or namespaces (seccomp, by libseccomp); processes,
-//   network and shared memory of its own (namespaces); another user than root's, if root may and that user reads the program.
+// - Where the kernel has them, each by itself: no file outside `folder` is written, and, if wanted, none is read but the
+//   system's (Landlock, Linux 5.13); no sockets, no signals to other processes, no mounts, tracing or namespaces (seccomp, by
+//   libseccomp); processes, network and shared memory of its own (namespaces); another user than root's, if root may and
+//   that user reads the program.
 // - sandbox_walls says which of these there are: a grade is the same with all and with none, a guest is not.
-// - It does not hide files that all users can read, nor services with Unix sockets that all users can reach. It does not
-//   make times equal.
+// - Without Landlock, it does not hide files that its user can read. It does not make times equal.
 // - Sources: landlock(7), seccomp(2), user_namespaces(7), setrlimit(2).
 #pragma once
 
@@ -31,7 +31,8 @@ struct sandbox {
     double seconds;         // until it is ended
     size_t memory;          // bytes that all its processes hold together
     int processes;          // at the same time, threads not counted
-    size_t file_bytes;      // of each file that it writes
+    size_t file_bytes;      // of each file that it writes; of all of them together, four times as many
+    bool reads_system_only; // besides `folder`; a compiler needs more
     struct sandbox_walls without; // walls that are not built: how it is on hosts that lack them
 };
 
@@ -40,6 +41,7 @@ enum sandbox_end {
     SANDBOX_LATE,      // its time was over
     SANDBOX_MEMORY,    // it held too much
     SANDBOX_PROCESSES, // it started too many
+    SANDBOX_FILES,     // its folder held too many of them, or too much
     SANDBOX_ENDS
 };
 extern const char *const sandbox_end_texts[SANDBOX_ENDS]; // "took longer than it may", for a message
@@ -52,7 +54,11 @@ struct sandbox_result {
     int most_processes;
 };
 
-// Run argv[0], and wait for its end. output: where it writes and complains, or -1
+// No process of our user reads or writes our memory from now on, and none that we start until it runs a program. What runs
+// a sandbox does this by itself; a command that starts such commands calls it.
+void sandbox_close_memory(void);
+
+// Run argv[0], and wait for its end. The caller has no other children meanwhile: all are ended. output: where it writes and complains, or -1
 // to throw that away. The environment is ours, which a caller cleans first.
 //   errors: CLAB_ESYS (logged: no process, or argv[0] can not be started), CLAB_EPEER (a signal ended us)
 int sandbox_run(const struct sandbox *box, char *const argv[], int output, struct sandbox_result *result_p);

@@ -2,10 +2,13 @@
 // All processes below one, by /proc: the keeper is who orphans go to (PR_SET_CHILD_SUBREAPER), so that none gets away.
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +106,44 @@ struct sandbox_tree sandbox_look(pid_t root)
     free(list.items);
     return tree;
 }
+
+// ---- its files -------------------------------------------------------------------------------------------------
+
+struct room {
+    int files;
+    size_t bytes;
+};
+
+// Takes what is below `above`/`name` out of the room that is left. False: there is none.
+static bool take_room(int above, const char *name, struct room *left)
+{
+    const int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    bool fits = entries || errno == ENOENT; // one that has gone meanwhile takes none
+    for (struct dirent *entry; fits && entries && (entry = readdir(entries));) {
+        struct stat there;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            fstatat(folder, entry->d_name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        const size_t bytes = (size_t)there.st_blocks * 512;
+        fits = left->files-- > 0 && bytes <= left->bytes;
+        left->bytes -= fits ? bytes : 0;
+        fits = fits && (!S_ISDIR(there.st_mode) || take_room(folder, entry->d_name, left));
+    }
+    if (entries)
+        closedir(entries);
+    else if (folder >= 0)
+        close(folder);
+    return fits;
+}
+
+bool sandbox_is_full(const char *folder, int most, size_t most_bytes)
+{
+    struct room left = {most, most_bytes};
+    return !take_room(AT_FDCWD, folder, &left);
+}
+
+// ---- its end ---------------------------------------------------------------------------------------------------
 
 // One round: all stop before any ends, or else those that are left start new ones.  Returns how many there were.
 static int end_once(pid_t root)

@@ -67,7 +67,6 @@ enum { FIRST_USER = 61184, USERS = 4000 };
 static bool become(uid_t user)
 {
     const bool is_user = setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
-    prctl(PR_SET_DUMPABLE, 1); // else /proc/self stays root's, and no namespace can be set up
     return is_user;
 }
 
@@ -89,6 +88,11 @@ bool sandbox_leave_root(const char *folder, const char *path)
     return may_run(user, path) && chown(folder, user, user) == 0 && become(user);
 }
 
+void sandbox_close_memory(void)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
 // ---- namespaces ----------------------------------------------------------------------------------------------
 
 static bool write_text(const char *path, const char *text)
@@ -105,6 +109,7 @@ bool sandbox_unshare(void)
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", geteuid(), geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", getegid(), getegid());
+    prctl(PR_SET_DUMPABLE, 1); // for the files below
     if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC) != 0)
         return false;
     return write_text("/proc/self/uid_map", users) && write_text("/proc/self/setgroups", "deny") &&
@@ -134,17 +139,34 @@ static bool allow_below(int rules, uint64_t what, const char *path)
     return is_added;
 }
 
-bool sandbox_close_files(const char *folder)
+// What a program needs that somebody installed. Not here: homes, /tmp, /var, other disks, and the kit.
+static const char *const systems[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
+                                      "/etc", "/opt", "/nix",   "/gnu",   "/proc", "/sys"};
+static const uint64_t reads = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE;
+static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+
+// Not every system has all of them.
+static bool allow_to_read(int rules, const char *program)
+{
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
+        allow_below(rules, reads, systems[i]);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+        allow_below(rules, LANDLOCK_ACCESS_FS_READ_FILE, devices[i]);
+    return allow_below(rules, reads & ~LANDLOCK_ACCESS_FS_READ_DIR, program);
+}
+
+bool sandbox_close_files(const struct sandbox *box, const char *program)
 {
     const long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    const uint64_t handled =
-        writes | (version >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) | (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0);
+    const uint64_t handled = writes | (box->reads_system_only ? reads : 0) | (version >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
+                             (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0);
     const struct landlock_ruleset_attr attributes = {.handled_access_fs = handled};
     if (version < 1)
         return false;
     const int rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
-    const bool is_closed = rules >= 0 && allow_below(rules, handled, folder) &&
+    const bool is_closed = rules >= 0 && allow_below(rules, handled, box->folder) &&
                            allow_below(rules, LANDLOCK_ACCESS_FS_WRITE_FILE, "/dev/null") &&
+                           (!box->reads_system_only || allow_to_read(rules, program)) &&
                            syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     if (rules >= 0)
         close(rules);

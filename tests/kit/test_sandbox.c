@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@
 
 enum { MEMORY = 256 << 20, PROCESSES = 30, FILE_BYTES = 1 << 20 };
 static const struct sandbox_walls none = {true, true, true, true};
-static char self[PATH_MAX], folder[PATH_MAX], outside[PATH_MAX + 16];
+static char self[PATH_MAX], folder[PATH_MAX], outside[PATH_MAX + 16], secret[PATH_MAX + 16];
 static pid_t caller;
 static struct sandbox_walls walls; // those of this host
 
@@ -123,6 +124,43 @@ static int kill_caller(void)
     return kill((pid_t)atoi(getenv("SANDBOX_CALLER")), SIGTERM) != 0;
 }
 
+// By a folder of /proc instead of a number.
+static int kill_caller_by_folder(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s", getenv("SANDBOX_CALLER"));
+    const int caller = open(path, O_RDONLY | O_DIRECTORY);
+    return caller < 0 || syscall(SYS_pidfd_send_signal, caller, 0, NULL, 0) != 0;
+}
+
+static int read_outside(void)
+{
+    return open(getenv("SANDBOX_SECRET"), O_RDONLY) < 0;
+}
+
+static int leave_many_files(void)
+{
+    for (int i = 0;; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d", i);
+        close(open(name, O_WRONLY | O_CREAT, 0600));
+    }
+}
+
+// One that works on when its group and those above it are ended.
+static int leave_behind_by_force(void)
+{
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0)
+            ignore_signals();
+        _exit(0);
+    }
+    wait(NULL);
+    kill(0, SIGKILL);
+    return kill(getppid(), SIGKILL);
+}
+
 // A process that detaches itself, and holds on.
 static int leave_behind(void)
 {
@@ -153,7 +191,8 @@ static const struct deed {
              {"want_100_gb", want_100_gb},     {"eat_memory", eat_memory},       {"write_outside", write_outside},
              {"write_inside", write_inside},   {"fill_disk", fill_disk},         {"connect_out", connect_out},
              {"talk_inside", talk_inside},     {"kill_caller", kill_caller},     {"leave_behind", leave_behind},
-             {"start_thread", start_thread}};
+             {"start_thread", start_thread},   {"read_outside", read_outside},   {"leave_many_files", leave_many_files},
+             {"kill_caller_by_folder", kill_caller_by_folder}, {"leave_behind_by_force", leave_behind_by_force}};
 
 static int be_guest(const char *name)
 {
@@ -169,7 +208,7 @@ static struct sandbox_result run(const char *deed, double seconds, struct sandbo
 {
     char name[64], *argv[] = {self, name, NULL};
     struct sandbox_result result;
-    const struct sandbox box = {folder, seconds, MEMORY, PROCESSES, FILE_BYTES, without};
+    const struct sandbox box = {folder, seconds, MEMORY, PROCESSES, FILE_BYTES, true, without};
     snprintf(name, sizeof name, "%s", deed);
     assert_int_equal(sandbox_run(&box, argv, -1, &result), 0);
     assert_true(result.seconds < seconds + 5);
@@ -255,6 +294,8 @@ static void guards_its_caller(void **state)
     (void)state;
     if (walls.calls)
         assert_false(succeeds("kill_caller", (struct sandbox_walls){.namespaces = true, .user = true}));
+    if (walls.calls)
+        assert_false(succeeds("kill_caller_by_folder", (struct sandbox_walls){.namespaces = true, .user = true}));
     if (walls.namespaces)
         run("kill_caller", 20, (struct sandbox_walls){.calls = true}); // it may reach itself
 }
@@ -269,11 +310,39 @@ static void leaves_nobody_behind(void **state)
     }
 }
 
+// By what is ours, with all walls and with none, or with the filter alone.
+static void leaves_nobody_behind_by_force(void **state)
+{
+    (void)state;
+    const struct sandbox_walls some[] = {{0}, none, {.files = true, .namespaces = true, .user = true}};
+    for (int i = 0; i < 3; i++) {
+        run("leave_behind_by_force", 20, some[i]);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+    }
+}
+
+static void holds_files(void **state)
+{
+    (void)state;
+    assert_int_equal(run("leave_many_files", 20, (struct sandbox_walls){0}).end, SANDBOX_FILES);
+    assert_int_equal(run("leave_many_files", 20, none).end, SANDBOX_FILES);
+}
+
+static void hides_what_is_no_part_of_the_system(void **state)
+{
+    (void)state;
+    if (!walls.files)
+        skip();
+    assert_true(succeeds("read_outside", (struct sandbox_walls){.files = true}));
+    assert_false(succeeds("read_outside", (struct sandbox_walls){0}));
+}
+
 static void names_what_can_not_be_started(void **state)
 {
     char missing[] = "/no/such/program", *argv[] = {missing, NULL};
     struct sandbox_result result;
-    const struct sandbox box = {folder, 1, MEMORY, PROCESSES, FILE_BYTES, none};
+    const struct sandbox box = {folder, 1, MEMORY, PROCESSES, FILE_BYTES, false, none};
     (void)state;
     assert_int_not_equal(sandbox_run(&box, argv, -1, &result), 0);
 }
@@ -288,6 +357,9 @@ static int set_up(void **state)
     snprintf(outside, sizeof outside, "%s.outside", folder);
     snprintf(number, sizeof number, "%d", (int)getpid());
     setenv("SANDBOX_OUTSIDE", outside, 1);
+    snprintf(secret, sizeof secret, "%s.secret", folder);
+    close(open(secret, O_WRONLY | O_CREAT, 0644));
+    setenv("SANDBOX_SECRET", secret, 1);
     setenv("SANDBOX_CALLER", number, 1);
     caller = getpid();
     printf("# walls: %s%s%s%s\n", walls.files ? "files " : "", walls.calls ? "calls " : "",
@@ -304,6 +376,11 @@ static int tear_down(void **state)
         snprintf(path, sizeof path, "%s%s", folder, left[i]);
         unlink(path);
     }
+    for (int i = 0; i < 10000; i++) {
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        unlink(path);
+    }
+    unlink(secret);
     return rmdir(folder);
 }
 
@@ -314,6 +391,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ends_a_fork_bomb),        cmocka_unit_test(holds_memory),
         cmocka_unit_test(closes_files),            cmocka_unit_test(closes_the_network),
         cmocka_unit_test(guards_its_caller),       cmocka_unit_test(leaves_nobody_behind),
-        cmocka_unit_test(names_what_can_not_be_started)};
+        cmocka_unit_test(leaves_nobody_behind_by_force), cmocka_unit_test(hides_what_is_no_part_of_the_system),
+        cmocka_unit_test(names_what_can_not_be_started), cmocka_unit_test(holds_files)};
     return argc > 1 ? be_guest(argv[1]) : cmocka_run_group_tests(tests, set_up, tear_down);
 }
