@@ -42,8 +42,10 @@ static void say_end(const struct sandbox_result *result, double seconds, char wh
         snprintf(why, 512, "it ended with status %d", WEXITSTATUS(result->status));
 }
 
-// argv[0] in the box; its time is the submission's.
-static struct grading_run run_boxed(struct grading *g, char *const argv[], double seconds)
+// argv[0] in the box; its time is the submission's. A compiler reads the kit; the student's program has no use for it.
+enum guest { COMPILER, PROGRAM };
+
+static struct grading_run run_boxed(struct grading *g, enum guest guest, char *const argv[], double seconds)
 {
     char complaints[PATH_MAX + 16];
     struct grading_run run = {0};
@@ -55,7 +57,7 @@ static struct grading_run run_boxed(struct grading *g, char *const argv[], doubl
         return run;
     }
     const struct sandbox box = {.folder = g->box, .seconds = seconds, .memory = (size_t)2 << 30, .processes = 40,
-                                .file_bytes = 64 << 20, .without = g->without};
+                                .file_bytes = 64 << 20, .reads_system_only = guest == PROGRAM, .without = g->without};
     const int output = open(complaints, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     g->err = output < 0 ? CLAB_EIO : sandbox_run(&box, argv, output, &result);
     if (output >= 0)
@@ -120,34 +122,78 @@ static bool may_include(const struct grading *g, const char *path)
     return may;
 }
 
-// The compiler's list, as make reads it: words with blanks and backslashes between them.
-static bool judge_includes(struct grading *g, char *list)
+// The next file of a compiler's list, which is written for make: "mine.o: mine.c \\", with a backslash before a blank or a
+// '#' of a name, and "$$" for a '$'. NULL: there is none. It is taken apart in place.
+static char *next_file(char **list)
 {
-    char *save, path[2 * PATH_MAX], exact[PATH_MAX];
-    for (char *word = strtok_r(list, " \\\n", &save); word; word = strtok_r(NULL, " \\\n", &save)) {
-        if (word[strlen(word) - 1] == ':')
+    char *from = *list + strspn(*list, " \n"), *to = from;
+    while (from[0] == '\\' && from[1] == '\n')
+        from += 2, from += strspn(from, " \n"), to = from;
+    char *const name = to;
+    while (*from && *from != ' ' && *from != '\n') {
+        const bool is_marked = (from[0] == '\\' && from[1] && strchr(" #\\", from[1])) || (from[0] == '$' && from[1] == '$');
+        from += is_marked;
+        *to++ = *from++;
+    }
+    *list = from + (*from != 0);
+    *to = 0;
+    return to > name ? name : NULL;
+}
+
+// The compiler's own file for the assembler, which has gone since.
+static bool was_in_box(const struct grading *g, const char *path)
+{
+    const size_t length = strlen(g->box);
+    return !strncmp(path, g->box, length) && path[length] == '/' && !strstr(path + length, "..");
+}
+
+// Another file that is not there for us was there for the compiler in some way that no solution needs.
+static bool judge_list(struct grading *g, char *list)
+{
+    char path[2 * PATH_MAX], exact[PATH_MAX];
+    for (char *name; (name = next_file(&list));) {
+        if (name[strlen(name) - 1] == ':')
             continue;
-        snprintf(path, sizeof path, "%s%s%s", *word == '/' ? "" : g->box, *word == '/' ? "" : "/", word);
-        if (realpath(path, exact) && !may_include(g, exact)) {
-            grading_reject(g, "mine.c includes %s, which is no header of its task: solve it without that file", word);
+        snprintf(path, sizeof path, "%s%s%s", *name == '/' ? "" : g->box, *name == '/' ? "" : "/", name);
+        if (realpath(path, exact) ? !may_include(g, exact) : !was_in_box(g, path)) {
+            grading_reject(g, "mine.c includes %s, which is no header of its task: solve it without that file", name);
             return false;
         }
     }
     return true;
 }
 
+static bool judge_includes(struct grading *g, const char *file)
+{
+    size_t bytes;
+    char *list = (char *)grading_file(g, file, 1 << 20, &bytes); // ours, so it may be taken apart
+    return list && judge_list(g, list);
+}
+
+// With argv[0] = labcc. False: all tests say why.
+static bool compile(struct grading *g, char *const argv[])
+{
+    const struct grading_run run = run_boxed(g, COMPILER, argv, compile_seconds);
+    if (!run.ended)
+        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
+    return run.ended;
+}
+
+// Before anything is compiled, since an error would quote a file that others must not read.
 static bool check_includes(struct grading *g, char *labcc)
 {
     char list[] = "-M", into[] = "-MF", includes[] = "includes", mine[] = "mine.c";
     char *const argv[] = {labcc, list, into, includes, mine, NULL};
-    size_t bytes;
-    const struct grading_run run = run_boxed(g, argv, compile_seconds);
-    if (!run.ended) {
-        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
-        return false;
-    }
-    char *read = (char *)grading_file(g, includes, 1 << 20, &bytes); // ours, so it may be taken apart
-    return read && judge_includes(g, read);
+    return compile(g, argv) && judge_includes(g, includes);
+}
+
+// Once more for what was compiled: code can include by conditions that have changed, and the assembler includes, too.
+static bool compile_mine(struct grading *g, char *labcc)
+{
+    char only[] = "-c", list[] = "-MD", into[] = "-MF", includes[] = "compiled", output[] = "-o", object[] = "mine.o";
+    char assembler[] = "-Wa,--MD,assembled", assembled[] = "assembled", mine[] = "mine.c";
+    char *const argv[] = {labcc, only, list, into, includes, assembler, output, object, mine, NULL};
+    return compile(g, argv) && judge_includes(g, includes) && judge_includes(g, assembled);
 }
 
 // ---- compile and run --------------------------------------------------------------------------------------------
@@ -155,7 +201,7 @@ static bool check_includes(struct grading *g, char *labcc)
 bool grading_build(struct grading *g, const char *harness)
 {
     char labcc[PATH_MAX], source[PATH_MAX];
-    char output[] = "-o", program[] = "program", mine[] = "mine.c";
+    char output[] = "-o", program[] = "program", mine[] = "mine.c", object[] = "mine.o";
     size_t bytes;
     const char *text = grading_read(g, "", MOST_SOURCE, &bytes);
     if (!text || g->err)
@@ -164,13 +210,8 @@ bool grading_build(struct grading *g, const char *harness)
     if (snprintf(labcc, sizeof labcc, "%s/labcc", g->build) >= PATH_MAX ||
         snprintf(source, sizeof source, "%s/%s", g->root, harness) >= PATH_MAX)
         return false;
-    if (!check_includes(g, labcc))
-        return false;
-    char *const argv[] = {labcc, output, program, mine, source, NULL};
-    const struct grading_run run = run_boxed(g, argv, compile_seconds);
-    if (!run.ended)
-        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
-    return run.ended;
+    char *const argv[] = {labcc, output, program, object, source, NULL};
+    return check_includes(g, labcc) && compile_mine(g, labcc) && compile(g, argv);
 }
 
 struct grading_run grading_run(struct grading *g, const char *arguments, double seconds)
@@ -182,5 +223,5 @@ struct grading_run grading_run(struct grading *g, const char *arguments, double 
     for (char *word = strtok_r(words, " ", &save); word && n <= MOST_WORDS; word = strtok_r(NULL, " ", &save))
         argv[n++] = word;
     clear_box(g);
-    return run_boxed(g, argv, seconds);
+    return run_boxed(g, PROGRAM, argv, seconds);
 }

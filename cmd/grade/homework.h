@@ -63,8 +63,7 @@ const char *grading_path(const struct grading *g);
 // ---- code ----------------------------------------------------------------------------------------------------------
 
 // Compile the student's file together with `harness`, a path from the kit's root, against the kit's headers and library.
-// False: it can not be built; all tests say why. Code that has what no solution needs (inline assembly, calls to the
-// system, constructors) is rejected, with the line.
+// False: it can not be built, and all tests say why; or it includes a file that is no header of its task, and is rejected.
 bool grading_build(struct grading *g, const char *harness);
 
 struct grading_run {
