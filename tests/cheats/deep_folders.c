@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Leaves folders that are hard to remove: deep ones, and one without rights.
-// says: missing at the end|not written|wrote|status
+// says: missing at the end|not written|wrote|status|left more files
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,7 +9,10 @@ subject=("$commlab" grade h2)
 rm -f /tmp/commlab-cheat-was-here
 
 # submission FILE: one file, as a student hands it in.
-submission() { sed -e '/#include "cheat.h"/ {' -e 'r tests/cheats/cheat.h' -e 'd' -e '}' "$1" | sed 's/^#pragma once$//'; }
+submission() {
+    sed -e '/#include "cheat.h"/ {' -e 'r tests/cheats/cheat.h' -e 'd' -e '}' "$1" |
+        sed -e 's/^#pragma once$//' -e "s|@KIT@|$PWD|" -e "s|@SCRATCH@|$scratch|"
+}
 
 # score: the points of the last grading.
 score() { sed -n 's/^\([0-9.]*\) of 80 points by the machine.*/\1/p' "$scratch/out"; }
@@ -39,6 +42,25 @@ for honest in tests/cheats/honest/*.c; do
     eval "grades_what_${name}_in_full() { is_graded_in_full $name; }"
 done
 
+# Where nothing guards the grader but limits, a guest of the same user reaches no memory of ours.
+keeps_its_memory_without_walls() {
+    local subject=(setpriv --reuid=61000 --regid=61000 --clear-groups "$commlab" grade h2)
+    submission tests/cheats/reads_grader.c >"$scratch/reads_grader.c"
+    TMPDIR=/tmp run 0 "$scratch/reads_grader.c" --student ada --without-walls || return 1
+    why=$(cat "$scratch/out")
+    grep -q 'no memory' "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
+}
+# Nothing that has its name runs on, also where there is no filter of calls and nothing but limits.
+ends_what_runs_on_without_walls() {
+    submission tests/cheats/background.c >"$scratch/background.c"
+    run 0 "$scratch/background.c" --student ada --without-walls || return 1
+    why=$(cat "$scratch/out")
+    grep -q 'it crashed with signal' "$scratch/out" || return 1
+    why="it runs: $(find /proc -maxdepth 2 -name exe -lname "$private/*" 2>/dev/null)"
+    rm -f /tmp/commlab-cheat-was-here # nothing kept it from that
+    [ "$why" = 'it runs: ' ]
+}
+
 leaves_nothing_behind() {
     why=$(ls -d /tmp/commlab-cheat-was-here 2>&1) && return 1
     why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]
@@ -51,12 +73,19 @@ elif lacks seccomp; then
 else
     private=$scratch/private
     mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
+    mkdir -p "$scratch/a #name \$\$ of all" && cp tests/homework/h2/reference.c "$scratch/a #name \$\$ of all/"
     for cheat in tests/cheats/*.c; do
         check "catches_$(basename "$cheat" .c)"
     done
     for honest in tests/cheats/honest/*.c; do
         check "grades_what_$(basename "$honest" .c)_in_full"
     done
+    if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+        check keeps_its_memory_without_walls
+    else
+        skip 'only root can be another user' keeps_its_memory_without_walls
+    fi
+    check ends_what_runs_on_without_walls
     check leaves_nothing_behind
 fi
 exit $failed
