@@ -23,9 +23,18 @@ struct size_unit {
 static const struct size_unit size_units[] = {
     {"", 1},
     {"B", 1},
-    {"K", (size_t)1 << 10},   {"k", (size_t)1 << 10},   {"KiB", (size_t)1 << 10}, {"KB", 1000},
-    {"M", (size_t)1 << 20},   {"m", (size_t)1 << 20},   {"MiB", (size_t)1 << 20}, {"MB", 1000 * 1000},
-    {"G", (size_t)1 << 30},   {"g", (size_t)1 << 30},   {"GiB", (size_t)1 << 30}, {"GB", 1000 * 1000 * 1000},
+    {"K", (size_t)1 << 10},
+    {"k", (size_t)1 << 10},
+    {"KiB", (size_t)1 << 10},
+    {"KB", 1000},
+    {"M", (size_t)1 << 20},
+    {"m", (size_t)1 << 20},
+    {"MiB", (size_t)1 << 20},
+    {"MB", 1000 * 1000},
+    {"G", (size_t)1 << 30},
+    {"g", (size_t)1 << 30},
+    {"GiB", (size_t)1 << 30},
+    {"GB", 1000 * 1000 * 1000},
 };
 
 static size_t size_unit_bytes(const char *name)
@@ -131,15 +140,15 @@ int clab_parse_seconds_within(const char *text, double low, double high, double 
 
 int clab_parse_seconds_per_byte(const char *text, double *seconds_p)
 {
-    static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}};
-    static const struct unit rates[] = {{"B/s", 1},    {"KB/s", 1e3},   {"MB/s", 1e6},   {"GB/s", 1e9},  {"TB/s", 1e12},
-                                        {"Kb/s", 125}, {"Mb/s", 125e3}, {"Gb/s", 125e6}, {"Tb/s", 125e9}};
     double number;
     const char *rest;
     CLAB_TRY(parse_number(text, &number, &rest));
-    double time = unit_factor(times, COUNT(times), rest);
-    double rate = unit_factor(rates, COUNT(rates), rest);
-    double seconds = time > 0 ? number / time : 1 / (number * rate); // neither: 1 / 0
+    const struct clab_unit *unit = clab_unit_find(rest);
+    if (!unit || (unit->dimension != CLAB_DIMENSION_COST && unit->dimension != CLAB_DIMENSION_RATE))
+        return CLAB_EPARSE;
+    const double seconds = unit->dimension == CLAB_DIMENSION_RATE
+                               ? 1 / (number * unit->factor)
+                               : number / round(1 / unit->factor); // 1e9 is exact, 1e-9 is not
     if (!isfinite(seconds))
         return CLAB_EPARSE;
     *seconds_p = seconds;
@@ -162,6 +171,16 @@ int clab_parse_flops(const char *text, double *flops_p)
 
 // ---- units by name -------------------------------------------------------------------------------------------
 
+#define BYTES_PER_SECOND(prefix, factor)          \
+    {prefix "B/s", CLAB_DIMENSION_RATE, factor},  \
+    {                                             \
+        prefix "Bps", CLAB_DIMENSION_RATE, factor \
+    }
+#define BITS_PER_SECOND(prefix, factor)                                                                         \
+    {prefix "b/s", CLAB_DIMENSION_RATE, (factor) / 8.0}, {prefix "bit/s", CLAB_DIMENSION_RATE, (factor) / 8.0}, \
+    {                                                                                                           \
+        prefix "bps", CLAB_DIMENSION_RATE, (factor) / 8                                                         \
+    }
 static const struct clab_unit named_units[] = {
     {"", CLAB_DIMENSION_COUNT, 1},
     {"1", CLAB_DIMENSION_COUNT, 1},
@@ -185,14 +204,26 @@ static const struct clab_unit named_units[] = {
     {"GiB", CLAB_DIMENSION_BYTES, 0x1p30},
     {"%", CLAB_DIMENSION_PERCENT, 1},
     {"s/B", CLAB_DIMENSION_COST, 1},
+    {"us/B", CLAB_DIMENSION_COST, 1e-6},
+    {"µs/B", CLAB_DIMENSION_COST, 1e-6},
     {"ns/B", CLAB_DIMENSION_COST, 1e-9},
     {"ps/B", CLAB_DIMENSION_COST, 1e-12},
     {"s/GB", CLAB_DIMENSION_COST, 1e-9},
-    {"B/s", CLAB_DIMENSION_RATE, 1},
-    {"MB/s", CLAB_DIMENSION_RATE, 1e6},
-    {"GB/s", CLAB_DIMENSION_RATE, 1e9},
-    {"Mb/s", CLAB_DIMENSION_RATE, 125e3},
-    {"Gb/s", CLAB_DIMENSION_RATE, 125e6},
+    BYTES_PER_SECOND("", 1),
+    BYTES_PER_SECOND("k", 1e3),
+    BYTES_PER_SECOND("K", 1e3),
+    BYTES_PER_SECOND("M", 1e6),
+    BYTES_PER_SECOND("G", 1e9),
+    BYTES_PER_SECOND("T", 1e12),
+    BYTES_PER_SECOND("Ki", 0x1p10),
+    BYTES_PER_SECOND("Mi", 0x1p20),
+    BYTES_PER_SECOND("Gi", 0x1p30),
+    BITS_PER_SECOND("", 1),
+    BITS_PER_SECOND("k", 1e3),
+    BITS_PER_SECOND("K", 1e3),
+    BITS_PER_SECOND("M", 1e6),
+    BITS_PER_SECOND("G", 1e9),
+    BITS_PER_SECOND("T", 1e12),
 };
 
 const struct clab_unit *clab_unit_find(const char *name)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sizes, durations and rates with their units, read and written.
 // - Sizes: 8, 64K, 1M, 1G are powers of 1024, as in nccl-tests; so are KiB, MiB, GiB. KB, MB, GB are powers of 1000.
-// - Durations need a unit: ns, us, ms, s. Rates need one: GB/s (1e9 bytes), Gb/s (1e9 bits), MB/s, Mb/s, s/B, ns/B,
-//   ps/B.
+// - Durations need a unit: ns, us, ms, s. Rates need one: GB/s or GBps (1e9 bytes), GiB/s (2^30 bytes), Gb/s, Gbit/s or
+//   Gbps (1e9 bits), likewise with k, K, M and T; or a cost: s/B, us/B, ns/B, ps/B, s/GB.
 // - Rates of arithmetic: flop/s, and Mflop/s to Pflop/s, in powers of 1000.
 // - A parser takes the whole text or nothing: "8x", "-1", "" and overflow are CLAB_EPARSE, and nothing is written.
 // - Parsers do not log: the caller names the flag or the line.
@@ -15,11 +15,11 @@
 
 int clab_parse_size(const char *text, size_t *bytes_p);
 int clab_parse_int(const char *text, int low, int high, int *value_p);
-int clab_parse_number(const char *text, double *number_p);               // "1.5", without sign or unit
-int clab_parse_seconds(const char *text, double *seconds_p);             // "1.5us" -> 1.5e-6
+int clab_parse_number(const char *text, double *number_p);   // "1.5", without sign or unit
+int clab_parse_seconds(const char *text, double *seconds_p); // "1.5us" -> 1.5e-6
 int clab_parse_seconds_within(const char *text, double low, double high, double *seconds_p);
-int clab_parse_seconds_per_byte(const char *text, double *seconds_p);    // "1ns/B", "10Gb/s" -> seconds a byte
-int clab_parse_flops(const char *text, double *flops_p);                 // "67Tflop/s" -> 6.7e13; above 0
+int clab_parse_seconds_per_byte(const char *text, double *seconds_p); // "1ns/B", "10Gb/s" -> seconds a byte
+int clab_parse_flops(const char *text, double *flops_p);              // "67Tflop/s" -> 6.7e13; above 0
 
 // What a unit measures. Values of one dimension convert into each other; a rate is one divided by a cost.
 enum clab_dimension {

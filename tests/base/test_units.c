@@ -131,7 +131,9 @@ static void test_rates_are_read_as_seconds_a_byte(void **state)
         double seconds;
     } cases[] = {{"1ns/B", 1e-9},  {"20ps/B", 20e-12}, {"2us/B", 2e-6},     {"0.5s/B", 0.5},      {"0s/B", 0},
                  {"1GB/s", 1e-9},  {"1Gb/s", 8e-9},    {"8Gb/s", 1e-9},     {"100Gb/s", 8e-11},   {"2MB/s", 5e-7},
-                 {"8Mb/s", 1e-6},  {"4B/s", 0.25},     {"1.6Tb/s", 5e-12},  {"1TB/s", 1e-12},     {"1e2MB/s", 1e-8}};
+                 {"8Mb/s", 1e-6},  {"4B/s", 0.25},     {"1.6Tb/s", 5e-12},  {"1TB/s", 1e-12},     {"1e2MB/s", 1e-8},
+                 {"10Gbps", 8e-10}, {"10Gbit/s", 8e-10}, {"1GBps", 1e-9},   {"8kbps", 1e-3},      {"1KiB/s", 0x1p-10},
+                 {"1s/GB", 1e-9},   {"2µs/B", 2e-6},   {"1Mbit/s", 8e-6},   {"100Kb/s", 8e-5},    {"8b/s", 1}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         double seconds = -1;
         assert_int_equal(clab_parse_seconds_per_byte(cases[i].text, &seconds), CLAB_OK);
@@ -147,7 +149,7 @@ static void test_rates_without_unit_or_sense_are_refused(void **state)
     static const char *const texts[] = {"",      "1",     "10GB", "10G",    "GB/s",  "0GB/s",  "0Gb/s", "-1GB/s",
                                         "1 GB/s", "1GB/S",
                                         "1gb/s", "1GB/s ", "1s",  "1B/ns",  "1/s",   "1e999GB/s", "1e999s/B", "infGB/s",
-                                        "1GBps"};
+                                        "1gbps", "1GB/ps", "1GBit/s"};
     for (size_t i = 0; i < COUNT(texts); i++) {
         double seconds = 12345;
         if (clab_parse_seconds_per_byte(texts[i], &seconds) != CLAB_EPARSE || seconds != 12345)
