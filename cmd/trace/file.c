@@ -4,6 +4,7 @@
 #include "cmd/trace/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/viewer.h"
 #include "core/trace/timeline.h"
 
 #ifdef HAVE_JANSSON
@@ -30,16 +32,22 @@ static int refuse(const char *path, size_t index, const char *what)
     return CLAB_EPARSE;
 }
 
+static bool is_number_from_one(const json_t *json)
+{
+    const json_int_t number = json_integer_value(json); // 0: it is none
+    return number >= CLAB_VIEWER_FIRST && number <= INT_MAX;
+}
+
 static int read_event(const char *path, size_t index, const json_t *json, struct event *event_p)
 {
     const json_t *process = json_object_get(json, "pid"), *row = json_object_get(json, "tid");
     const json_t *when = json_object_get(json, "ts"), *lasts = json_object_get(json, "dur");
     const char *kind = json_string_value(json_object_get(json, "ph"));
     const char *name = json_string_value(json_object_get(json, "name"));
-    if (!kind || !strchr("XsfM", *kind) || !json_is_integer(process) || !json_is_integer(row) || !name)
-        return refuse(path, index, "has no ph of X, s, f or M, or lacks pid, tid or name");
-    *event_p = (struct event){.process = (int)json_integer_value(process),
-                              .row = (int)json_integer_value(row),
+    if (!kind || !strchr("XsfM", *kind) || !is_number_from_one(process) || !is_number_from_one(row) || !name)
+        return refuse(path, index, "has no ph of X, s, f or M, or no pid and tid from 1 on, or no name");
+    *event_p = (struct event){.process = (int)json_integer_value(process) - CLAB_VIEWER_FIRST,
+                              .row = (int)json_integer_value(row) - CLAB_VIEWER_FIRST,
                               .kind = *kind,
                               .name = name,
                               .index = index};
@@ -79,7 +87,7 @@ static int by_row(const void *a, const void *b)
 // Each row is a stack of nested slices.
 static int check_nested(const char *path, const struct trace_file *f)
 {
-    const double near = 2e-9; // s: times are written in us, with twelve digits
+    const double near = 0.4e-9; // s: less than a tick of the file (core/base/viewer.c)
     double open[64];
     int depth = 0;
     for (size_t i = 0; i < f->nslices; i++) {
@@ -263,7 +271,7 @@ int trace_file_write(const struct trace_file *file, const char *path)
     struct clab_output output;
     CLAB_TRY(clab_output_announce(path));
     CLAB_TRY(clab_output_open(path, &output));
-    if (json_dumpf(file->root, output.file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
+    if (json_dumpf(file->root, output.file, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
         return clab_output_close(&output);
     clab_error("%s: could not be written", path);
     clab_output_abandon(&output);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/viewer.h"
 #include "core/trace/timeline.h"
 
 #ifdef HAVE_JANSSON
@@ -24,7 +25,7 @@ static void name_process(const struct trace_file *f, int process, char name[64])
     {
         const char *what = json_string_value(json_object_get(json, "name"));
         const char *text = json_string_value(json_object_get(json_object_get(json, "args"), "name"));
-        if (json_integer_value(json_object_get(json, "pid")) == process && what && text &&
+        if (json_integer_value(json_object_get(json, "pid")) == process + CLAB_VIEWER_FIRST && what && text &&
             strcmp(what, "process_name") == 0)
             snprintf(name, 64, "%s", text);
     }

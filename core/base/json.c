@@ -129,7 +129,7 @@ int clab_json_write(const struct clab_json *json, FILE *out)
 
 int clab_json_write_compact(const struct clab_json *json, FILE *out)
 {
-    if (!json->root->failed && json_dumpf(json->value, out, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0)
+    if (!json->root->failed && json_dumpf(json->value, out, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
         return CLAB_OK;
     if (!ferror(out)) // else who closes the file says which one
         clab_error("a piece of JSON could not be made: no memory, or text that is not UTF-8");

@@ -3,6 +3,7 @@
 
 #include "core/base/viewer.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/err.h"
@@ -35,15 +36,16 @@ int clab_viewer_open(const char *path, struct clab_viewer **viewer_p)
 // ---- events --------------------------------------------------------------------------------------------------
 
 // An event to be filled; NULL: something has gone wrong.
-static struct clab_json *begin_event(struct clab_viewer *viewer, const char *kind, int process, int row,
-                                     const char *name)
+static struct clab_json *begin_event(struct clab_viewer *viewer, const char *kind, const char *category, int process,
+                                     int row, const char *name)
 {
     struct clab_json *event = NULL;
     if (viewer->err || (viewer->err = clab_json_create(&event)))
         return NULL;
     clab_json_add(event, "ph", clab_cell_text(kind));
-    clab_json_add(event, "pid", clab_cell_integer(process));
-    clab_json_add(event, "tid", clab_cell_integer(row));
+    clab_json_add(event, "cat", clab_cell_text(category));
+    clab_json_add(event, "pid", clab_cell_integer(process + CLAB_VIEWER_FIRST));
+    clab_json_add(event, "tid", clab_cell_integer(row + CLAB_VIEWER_FIRST));
     clab_json_add(event, "name", clab_cell_text(name));
     return event;
 }
@@ -61,7 +63,7 @@ static void end_event(struct clab_viewer *viewer, struct clab_json *event)
 static void name_it(struct clab_viewer *viewer, const char *what, int process, int row, const char *key,
                     struct clab_cell value)
 {
-    struct clab_json *event = begin_event(viewer, "M", process, row, what);
+    struct clab_json *event = begin_event(viewer, "M", "__metadata", process, row, what);
     clab_json_add(clab_json_add_object(event, "args"), key, value);
     end_event(viewer, event);
 }
@@ -78,12 +80,19 @@ void clab_viewer_name_row(struct clab_viewer *viewer, int process, int row, cons
     name_it(viewer, "thread_sort_index", process, row, "sort_index", clab_cell_integer(row));
 }
 
-void clab_viewer_slice(struct clab_viewer *viewer, int process, int row, const char *name, double begin, double end,
-                       const struct clab_viewer_arg args[], int nargs)
+// In us, rounded down to a tick of 2^-10 us, about a nanosecond. Sums of ticks are exact, so for a reader, too, a slice
+// whose end is `ts` + `dur` ends when the next one begins, and no later, which some viewers refuse.
+static double in_ticks(double seconds)
 {
-    struct clab_json *event = begin_event(viewer, "X", process, row, name);
-    clab_json_add(event, "ts", clab_cell_real(1e6 * begin));
-    clab_json_add(event, "dur", clab_cell_real(1e6 * (end - begin)));
+    return floor(1e6 * seconds * 1024) / 1024;
+}
+
+void clab_viewer_slice(struct clab_viewer *viewer, int process, int row, const char *category, const char *name,
+                       double begin, double end, const struct clab_viewer_arg args[], int nargs)
+{
+    struct clab_json *event = begin_event(viewer, "X", category, process, row, name);
+    clab_json_add(event, "ts", clab_cell_real(in_ticks(begin)));
+    clab_json_add(event, "dur", clab_cell_real(in_ticks(end) - in_ticks(begin)));
     struct clab_json *object = clab_json_add_object(event, "args");
     for (int i = 0; i < nargs; i++)
         if (args[i].value.kind != CLAB_KIND_NONE)
@@ -94,10 +103,9 @@ void clab_viewer_slice(struct clab_viewer *viewer, int process, int row, const c
 void clab_viewer_arrow(struct clab_viewer *viewer, bool is_end, const char *id, int process, int row, double when,
                        const char *name)
 {
-    struct clab_json *event = begin_event(viewer, is_end ? "f" : "s", process, row, name);
-    clab_json_add(event, "cat", clab_cell_text("message"));
+    struct clab_json *event = begin_event(viewer, is_end ? "f" : "s", "message", process, row, name);
     clab_json_add(event, "id", clab_cell_text(id));
-    clab_json_add(event, "ts", clab_cell_real(1e6 * when));
+    clab_json_add(event, "ts", clab_cell_real(in_ticks(when)));
     if (is_end)
         clab_json_add(event, "bp", clab_cell_text("e"));
     end_event(viewer, event);

@@ -208,8 +208,8 @@ static void write_call(struct rows *rows, const struct clab_timeline_call *c, do
         {"rank", clab_cell_integer(c->rank)},
     };
     const int row = place(rows, c->process, CLAB_ROW_COLLECTIVE, c->begin, c->end);
-    clab_viewer_slice(rows->viewer, process_of(rows->kind, c->process), row, name, c->begin - origin, c->end - origin,
-                      args, sizeof args / sizeof *args);
+    clab_viewer_slice(rows->viewer, process_of(rows->kind, c->process), row, is_message ? "message" : "collective",
+                      name, c->begin - origin, c->end - origin, args, sizeof args / sizeof *args);
 }
 
 static void write_span(struct rows *rows, const struct clab_timeline_span *s, double origin)
@@ -220,8 +220,8 @@ static void write_span(struct rows *rows, const struct clab_timeline_span *s, do
         {"stage", s->stage >= 0 ? clab_cell_integer(s->stage) : clab_cell_none()},
     };
     const int row = place(rows, s->process, s->row, s->begin, s->end);
-    clab_viewer_slice(rows->viewer, process_of(rows->kind, s->process), row, s->name, s->begin - origin,
-                      s->end - origin, args, sizeof args / sizeof *args);
+    clab_viewer_slice(rows->viewer, process_of(rows->kind, s->process), row, s->row < CLAB_ROW_OUT ? "compute" : "port",
+                      s->name, s->begin - origin, s->end - origin, args, sizeof args / sizeof *args);
 }
 
 static void write_stage(struct rows *rows, const struct clab_timeline_stage *s, int row,
@@ -239,8 +239,8 @@ static void write_stage(struct rows *rows, const struct clab_timeline_stage *s, 
         {"from", ends->from >= 0 ? clab_cell_integer(ends->from) : clab_cell_none()},
         {"received", ends->from >= 0 ? clab_cell_integer((long long)ends->received) : clab_cell_none()},
     };
-    clab_viewer_slice(rows->viewer, process_of(rows->kind, s->process), row, name, s->begin - origin, s->end - origin,
-                      args, sizeof args / sizeof *args);
+    clab_viewer_slice(rows->viewer, process_of(rows->kind, s->process), row, "stage", name, s->begin - origin,
+                      s->end - origin, args, sizeof args / sizeof *args);
 }
 
 // ---- stages and arrows ---------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ of_counts() {
     for rank in 0 1; do
         for count; do
             printf '%s{"ph":"X","pid":%d,"tid":%d,"name":"allreduce (ring)","ts":%d,"dur":5,"args":{"algorithm":"ring","count":%s,"bytes":8}}' \
-                "$mark" $rank $row $((10 * ++i)) "$count"
+                "$mark" $((rank + 1)) $row $((10 * ++i)) "$count"
             mark=,
         done
     done

@@ -118,10 +118,10 @@ seeds_csv() {
 
 # Two processes, a slice in another, an arrow, and what the file says of itself.
 seeds_trace() {
-    local slice='{"ph":"X","pid":0,"tid":0,"name":"allreduce","ts":1,"dur":2,"args":{"bytes":8,"exposed":1}}'
-    local inner='{"ph":"X","pid":0,"tid":0,"name":"stage 0","ts":1,"dur":1}'
-    local arrow='{"ph":"s","pid":0,"tid":0,"name":"x","cat":"message","id":"0","ts":1},{"ph":"f","pid":1,"tid":0,"name":"x","id":"0","ts":2,"bp":"e"}'
-    local name='{"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"rank 0"}}'
+    local slice='{"ph":"X","pid":1,"tid":1,"name":"allreduce","ts":1,"dur":2,"args":{"bytes":8,"exposed":1}}'
+    local inner='{"ph":"X","pid":1,"tid":1,"name":"stage 0","ts":1,"dur":1}'
+    local arrow='{"ph":"s","pid":1,"tid":1,"name":"x","cat":"message","id":"0","ts":1},{"ph":"f","pid":2,"tid":1,"name":"x","id":"0","ts":2,"bp":"e"}'
+    local name='{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"rank 0"}}'
     put one "{\"traceEvents\":[$name,$slice,$inner,$arrow],\"otherData\":{\"kind\":\"measured\"}}"
     put several "{\"traceEvents\":[$slice],\"otherData\":{\"files\":[{\"kind\":\"simulated\"},{\"file\":\"b\"}]}}"
 }

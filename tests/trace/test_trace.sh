@@ -83,12 +83,12 @@ all_simulated_traces_are_sound() {
 
 # A slice that ends before it begins, and one that overlaps the one before.
 bad_traces_are_refused() {
-    local slice='{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":5}'
-    echo '{"traceEvents":[{"ph":"X","pid":0,"tid":0,"name":"a","ts":0,"dur":-1}]}' >"$scratch/bad.json"
+    local slice='{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":5}'
+    echo '{"traceEvents":[{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":-1}]}' >"$scratch/bad.json"
     refuses 2 'event 0 has no time, or a negative duration' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":['"$slice,${slice/\"ts\":0/\"ts\":3}"']}' >"$scratch/bad.json"
     refuses 2 'event 1 overlaps another slice of its row' trace "$scratch/bad.json" || return 1
-    echo '{"traceEvents":['"$slice"',{"ph":"s","pid":0,"tid":0,"name":"a","ts":0,"id":"1"}]}' >"$scratch/bad.json"
+    echo '{"traceEvents":['"$slice"',{"ph":"s","pid":1,"tid":1,"name":"a","ts":0,"id":"1"}]}' >"$scratch/bad.json"
     refuses 2 'event 1 is an arrow without its other end' trace "$scratch/bad.json" || return 1
     echo '{"traceEvents":[' >"$scratch/bad.json"
     refuses 2 "$scratch/bad.json:" trace "$scratch/bad.json"
@@ -98,6 +98,17 @@ a_program_of_the_kit_takes_trace() {
     local subject=()
     run 0 "$build/labs/07-ring-vs-tree/before" -n 2 --trace "$scratch/lab.json" 4K || return 1
     run 0 "$commlab" trace "$scratch/lab.json" && grep -q 'rank 1 (measured)' "$scratch/out"
+}
+
+# What other readers want of a trace: tests/trace/trace_event.py.
+traces_fit_the_format_of_other_readers() {
+    local subject=()
+    run 0 "$build/labs/07-ring-vs-tree/before" -n 3 --trace "$scratch/messages.json" 4K || return 1
+    run 0 "$commlab" bench allreduce -n 4 --algo ring --lanes 2 -b 4K -e 4K --seconds 0.02s --trace "$scratch/m.json" || return 1
+    run 0 "$commlab" "${sim[@]}" --delay 3=50us --calls 3 --trace "$scratch/s.json" || return 1
+    run 0 "$commlab" trace "$scratch/m.json" "$scratch/s.json" -o "$scratch/both.json" || return 1
+    run 0 "$commlab" trace "$scratch/m.json" "$scratch/messages.json" -o "$scratch/two.json" || return 1
+    why=$(python3 tests/trace/trace_event.py "$scratch"/{messages,m,s,both,two}.json 2>&1)
 }
 
 a_trace_that_can_not_be_written_is_said() {
@@ -114,6 +125,9 @@ check_with 'inih jansson' why_is_in_json refuses_the_closed_form measured_and_si
     all_simulated_traces_are_sound \
     a_trace_that_can_not_be_written_is_said
 check_with jansson bad_traces_are_refused a_program_of_the_kit_takes_trace
+if ! lacks inih && ! lacks jansson; then
+    check_having python3 traces_fit_the_format_of_other_readers
+fi
 ! lacks jansson || check without_jansson_it_says_so refuses 3 'install libjansson-dev' trace "$scratch/none.json"
 
 exit $failed
