@@ -15,6 +15,7 @@
 #include "cmd/bench/errors.h"
 #include "cmd/bench/files.h"
 #include "cmd/bench/matrix/matrix.h"
+#include "cmd/bench/nccl_tests.h"
 #include "cmd/bench/predict.h"
 #include "cmd/bench/several.h"
 #include "cmd/bench/sweep.h"
@@ -73,20 +74,41 @@ static int judge(const struct bench *bench)
     return wrong || refused ? CLAB_EWRONG : CLAB_OK;
 }
 
-static int run_and_report(struct bench *bench)
+static int report(struct bench *bench, const struct bench_place places[])
 {
-    CLAB_TRY(bench_limits_measure(bench, &bench->limits));
+    const bool is_theirs = bench->options->format == BENCH_NCCL_TESTS;
     if (bench->rank == 0) {
-        CLAB_TRY(bench_manifest_add_limits(bench, bench->manifest));
-        bench_table_print_header(bench, bench->manifest);
-    }
-    CLAB_TRY(bench_sweep(bench));
-    if (bench->rank == 0)
         bench->verdict = bench_files_write(bench, bench->manifest);
-    CLAB_TRY(bench_errors_print(bench));
+        if (bench->verdict == CLAB_OK && bench->options->json_format == BENCH_NCCL_TESTS)
+            bench->verdict = bench_nccl_tests_write_json(bench, places);
+    }
+    if (!is_theirs)
+        CLAB_TRY(bench_errors_print(bench));
+    else if (bench->rank == 0)
+        bench_nccl_tests_print_end(bench);
     if (bench->rank == 0 && bench->verdict == CLAB_OK)
         bench->verdict = judge(bench);
     return CLAB_OK;
+}
+
+static int run_and_report(struct bench *bench)
+{
+    CLAB_TRY(bench_limits_measure(bench, &bench->limits));
+    struct bench_place *places = calloc((size_t)bench->nranks, sizeof *places);
+    int err = places ? bench_nccl_tests_places(bench, places) : CLAB_ENOMEM;
+    if (!err && bench->rank == 0) {
+        err = bench_manifest_add_limits(bench, bench->manifest);
+        if (bench->options->format == BENCH_NCCL_TESTS)
+            bench_nccl_tests_print_header(bench, places);
+        else
+            bench_table_print_header(bench, bench->manifest);
+    }
+    if (!err)
+        err = bench_sweep(bench);
+    if (!err)
+        err = report(bench, places);
+    free(places);
+    return err;
 }
 
 // What the run will replace. It has been checked that each can be written.
@@ -193,6 +215,8 @@ static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net
 {
     read_machine(bench);
     CLAB_TRY(bench_plan_make(bench->options, plan));
+    if (bench->options->format == BENCH_NCCL_TESTS || bench->options->json_format == BENCH_NCCL_TESTS)
+        CLAB_TRY(bench_nccl_tests_check(bench));
     CLAB_TRY(bench_predict_open(bench->options, bench->why, net_p));
     bench->net = *net_p;
     return bench_manifest_make(bench, bench->manifest);
@@ -225,7 +249,8 @@ static int run(int argc, char **argv)
     if (err == CLAB_OK)
         err = clab_choice_table_load(&options.table);
     bench_samples_init(&samples);
-    bench.samples = options.samples ? &samples : NULL;
+    const bool times_of_ranks = options.json_format == BENCH_NCCL_TESTS && options.mode != BENCH_LATENCY;
+    bench.samples = options.samples || times_of_ranks ? &samples : NULL;
     if (err == CLAB_OK && options.joins)
         err = open_job(&bench, &options);
     options.nodes = bench.job ? bench.job->bootstrap->nnodes : 1;

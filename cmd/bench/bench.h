@@ -12,6 +12,7 @@
 // - predict     the simulator's time for a row.
 // - errors      how far predictions were off, and how far a repeat is off.
 // - table       the screen.
+// - nccl_tests  the screen in the format of nccl-tests.
 // - files       the manifest, CSV, JSON.
 // - samples     what each rank measured in each batch.
 // - several     several backends in turns, in one table.

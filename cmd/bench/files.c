@@ -212,9 +212,10 @@ int bench_files_write(const struct bench *bench, const struct clab_manifest *man
     const struct bench_options *o = bench->options;
     struct clab_table table;
     clab_table_init(&table, bench_columns, COLUMNS);
-    int err = o->csv || o->json ? fill(bench, &table) : CLAB_OK;
+    const char *json = o->json_format == BENCH_TABLE ? o->json : NULL;
+    int err = o->csv || json ? fill(bench, &table) : CLAB_OK;
     if (err == CLAB_OK)
-        err = clab_table_write(&table, manifest, o->csv, o->json);
+        err = clab_table_write(&table, manifest, o->csv, json);
     clab_table_free(&table);
     if (err == CLAB_OK && o->samples)
         err = clab_table_write_csv(&bench->samples->table, manifest, o->samples);

@@ -116,8 +116,14 @@ static const struct clab_option options[] = {
     {"net", 0, "NAME|FILE",
      "the network that predicts (machine: the profile that `commlab fit` wrote), and whose time it is on sim",
      CLAB_TEXT_AT(OPTIONS, net)},
+    {"format", 0, "table|nccl-tests",
+     "the table on the screen; nccl-tests: 13 columns, for scripts that read its programs",
+     CLAB_NAME(OPTIONS, format, &CLAB_NAMES("table", "nccl-tests"))},
     {"csv", 0, "FILE", "write all as CSV", CLAB_TEXT_AT(OPTIONS, csv)},
     {"json", 0, "FILE", "write all as JSON", CLAB_TEXT_AT(OPTIONS, json)},
+    {"json-format", 0, "table|nccl-tests",
+     "of that JSON; nccl-tests: as its programs write, with the times of each rank",
+     CLAB_NAME(OPTIONS, json_format, &CLAB_NAMES("table", "nccl-tests"))},
     {"samples", 0, "FILE", "write what each rank measured in each batch as CSV", CLAB_TEXT_AT(OPTIONS, samples)},
     {"trace", 0, "FILE", "write what all ranks did when, for Perfetto: the last calls (`commlab trace`)",
      CLAB_TEXT_AT(OPTIONS, job.trace), .variable = CLAB_VARIABLE_TRACE},
@@ -158,6 +164,10 @@ static int resolve_backend(struct bench_options *o)
     }
     if (o->job.provider && !is_open && !clab_list_has(names, "ofi")) {
         clab_error("--provider is of ofi, and --backend is %s: add --backend ofi, or drop it", names);
+        return CLAB_EINVAL;
+    }
+    if (several && (o->format == BENCH_NCCL_TESTS || o->json_format == BENCH_NCCL_TESTS)) {
+        clab_error("nccl-tests' format has no column for the backend: name one --backend");
         return CLAB_EINVAL;
     }
     if (several && o->samples) {
@@ -214,6 +224,10 @@ static int check_files(const struct bench_options *o)
         CLAB_TRY(clab_output_check(o->samples));
     if (o->csv)
         CLAB_TRY(clab_output_check(o->csv));
+    if (o->json_format == BENCH_NCCL_TESTS && !o->json) {
+        clab_error("--json-format nccl-tests is of the file that --json names: add --json FILE");
+        return CLAB_EINVAL;
+    }
     if (o->json)
         CLAB_TRY(clab_json_check());
     return o->json ? clab_output_check(o->json) : CLAB_OK;

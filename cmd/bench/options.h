@@ -15,6 +15,9 @@ struct clab_backend;
 
 enum { BENCH_ALL_ROOTS = -1, BENCH_MOST_SECONDS = 3600 }; // the latter per row
 
+// Our own, or that of the programs of nccl-tests (nccl_tests.h).
+enum bench_format { BENCH_TABLE, BENCH_NCCL_TESTS };
+
 // Buffers: of malloc, or of clab_alloc.
 enum bench_memory { BENCH_MALLOC, BENCH_ALLOC };
 
@@ -38,11 +41,12 @@ struct bench_options {
     int warmup, iterations; // calls; -1: as many as are needed
     int batches;            // 0: as many as are needed
     int check;              // 0 or 1
-    double budget; // seconds per row and placement
+    double budget;          // seconds per row and placement
     enum bench_memory memory;
+    enum bench_format format, json_format; // of the screen, and of --json
     const char *net, *csv, *json, *samples;
     uint64_t seed;
-    char *command; // the whole line, for the manifest
+    char *command;                  // the whole line, for the manifest
     struct clab_choice_table table; // of CLAB_TUNER, for auto
     int nodes;                      // hosts of the job
 };

@@ -21,7 +21,7 @@ static const struct clab_column columns[] = {
     {.name = "kept", .kind = CLAB_KIND_INTEGER},    {.name = "rank", .kind = CLAB_KIND_INTEGER},
     {.name = "usec", .kind = CLAB_KIND_REAL},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { BATCH = 10, KEPT = 12, USEC = 14, COLUMNS = sizeof columns / sizeof *columns };
 
 void bench_samples_init(struct bench_samples *samples_p)
 {
@@ -77,6 +77,21 @@ static int add(struct bench *bench, int calls, bool kept, int batch, int rank)
         clab_cell_real(1e6 * s->seconds[(size_t)batch * (size_t)bench->nranks + (size_t)rank]),
     };
     return clab_table_add_row(&s->table, cells);
+}
+
+int bench_samples_batch(const struct clab_table *table, int row)
+{
+    return (int)clab_table_cell(table, row, BATCH).integer;
+}
+
+bool bench_samples_kept(const struct clab_table *table, int row)
+{
+    return clab_table_cell(table, row, KEPT).integer;
+}
+
+double bench_samples_usec(const struct clab_table *table, int row)
+{
+    return clab_table_cell(table, row, USEC).real;
 }
 
 int bench_samples_end(struct bench *bench, int calls, const bool kept[], int n)

@@ -28,5 +28,10 @@ void bench_samples_begin(struct bench *bench, const struct bench_row *row, enum 
 // behind it. Collective.  errors: the communicator's, CLAB_ENOMEM
 int bench_samples_take(struct bench *bench, int batch, double seconds);
 
+// Of a row of the table: its batch, whether that counts, and the rank's time per call in us.
+int bench_samples_batch(const struct clab_table *table, int row);
+bool bench_samples_kept(const struct clab_table *table, int row);
+double bench_samples_usec(const struct clab_table *table, int row);
+
 // The row's batches are over: so many calls in each, `kept` (n) says which count. At rank 0.  errors: CLAB_ENOMEM
 int bench_samples_end(struct bench *bench, int calls, const bool kept[], int n);

@@ -15,6 +15,7 @@
 
 #include "cmd/bench/bench.h"
 #include "cmd/bench/data.h"
+#include "cmd/bench/nccl_tests.h"
 #include "cmd/bench/predict.h"
 #include "cmd/bench/table.h"
 #include "cmd/kit/progress.h"
@@ -194,7 +195,10 @@ int bench_sweep(struct bench *bench)
         if (bench->rank != 0)
             continue;
         kit_progress_clear();
-        CLAB_TRY(bench_table_print_row(bench, index));
+        if (bench->options->format == BENCH_NCCL_TESTS)
+            bench_nccl_tests_print_row(bench, index);
+        else
+            CLAB_TRY(bench_table_print_row(bench, index));
     }
     return CLAB_OK;
 }

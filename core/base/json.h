@@ -4,7 +4,8 @@
 //   names the package: call it, or clab_json_check, before a long run.
 // - A child belongs to its parent and is freed with it. Adding to NULL does nothing and returns NULL. clab_json_write
 //   reports what could not be added (no memory, text that is not UTF-8), so that builders need no error handling.
-// - Reals are written with 12 digits; one that is not finite becomes null.
+// - Reals are written with 12 digits, those of clab_json_write_compact so that they read back the same. One that is not
+//   finite becomes null.
 #pragma once
 
 #include <stdbool.h>

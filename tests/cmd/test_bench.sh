@@ -121,6 +121,49 @@ assert result["manifest"]["machine"]
 END
     )
 }
+# Both formats say what the CSV of the same run says: 13 columns to their digits, JSON to all of them.
+writes_what_readers_of_nccl_tests_parse() {
+    run 0 allreduce -n 3 --algo ring -b 8 -e 512K -f 16 $quick --format nccl-tests --csv "$scratch/csv" --json "$scratch/json" \
+        --json-format nccl-tests || return 1
+    why=$(python3 - "$scratch/out" "$scratch/csv" "$scratch/json" <<'END' 2>&1
+import csv, json, re, sys
+text = open(sys.argv[1]).read()
+rows = [line.split() for line in text.splitlines() if line and line[0] != "#"]
+data = list(csv.DictReader(line for line in open(sys.argv[2]) if line[0] != "#"))
+theirs = json.load(open(sys.argv[3]))
+assert all(len(row) == 13 for row in rows) and len(data) == 2 * len(rows) == 2 * len(theirs["results"]), rows
+for row, out, into, result in zip(rows, data[::2], data[1::2], theirs["results"]):
+    assert row[:5] == [out[name] for name in ("bytes", "count", "type", "op", "root")], (row, out)
+    assert [result["size"], result["count"]] == [int(out["bytes"]), int(out["count"])]
+    for at, of, key in ((5, out, "out_of_place"), (9, into, "in_place")):
+        for cell, name, exact in zip(row[at:], ("usec", "algbw_GBps", "busbw_GBps"), ("time", "alg_bw", "bus_bw")):
+            digits = len(cell.partition(".")[2])
+            assert abs(float(cell) - float(of[name])) <= 0.51 * 10 ** -digits, (cell, of[name])
+            assert abs(result[key][exact] / float(of[name]) - 1) < 1e-4, (result[key], of)
+        assert row[at + 3] == of["wrong"] == str(result[key]["nwrong"]) == "0"
+        per_iter = result[key + "_per_iter"]
+        ranks = per_iter["per_process_max_times_us"]
+        assert len(ranks) == 3 and per_iter["times_us"] == [max(times) for times in zip(*ranks)]
+        assert per_iter["min_us"] == min(per_iter["times_us"]) and per_iter["max_us"] == max(per_iter["times_us"])
+mean = sum(float(of["busbw_GBps"]) for of in data) / len(data)
+said = float(re.search(r"^# Avg bus bandwidth +: ([-+.e0-9]+) *$", text, re.M)[1])
+assert abs(said / mean - 1) < 1e-3 and abs(theirs["average_bus_bandwidth"]["bandwidth"] / mean - 1) < 1e-3, (said, mean)
+assert re.search(r"^# Out of bounds values +: 0 OK$", text, re.M) and theirs["out_of_bounds"]["okay"] == "true"
+assert len(re.findall(r"^#  Rank +\d+ Group +0 Pid +\d+ on ", text, re.M)) == len(theirs["config"]["devices"]) == 3
+END
+    )
+}
+says_where_nccl_tests_has_no_cell() {
+    run 0 alltoall -n 2 -b 1K -e 1K $quick --format nccl-tests --check 0 && why=$(cat "$scratch/out") &&
+        [ "$(grep -v '^#' "$scratch/out" | awk '{ print NF, $9, $10, $13 }')" = '13 N/A N/A N/A' ]
+}
+refuses_what_nccl_tests_has_no_column_for() {
+    bench_refuses 2 'no column for the collective or the algorithm' all --format nccl-tests || return 1
+    bench_refuses 2 'no column for the collective or the algorithm' --algo ring,doubling --format nccl-tests || return 1
+    bench_refuses 2 'no column for the backend' --backend shm,ofi --format nccl-tests || return 1
+    bench_refuses 2 'has no program for a barrier' barrier --format nccl-tests || return 1
+    bench_refuses 2 'add --json FILE' --json-format nccl-tests
+}
 joins_a_job_that_is_there() {
     rm -f "$scratch/csv"
     "$commlab" run -n 3 -- "$commlab" bench -b 8 -e 8 $quick --csv "$scratch/csv" \
@@ -169,12 +212,12 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes \
     refuses_more_than_memory refuses_sizes_that_shrink refuses_two_ways_to_grow refuses_a_root_that_is_no_rank \
-    refuses_in_place_where_there_is_none
+    refuses_in_place_where_there_is_none says_where_nccl_tests_has_no_cell refuses_what_nccl_tests_has_no_column_for
 check_with inih goes_on_without_a_broken_profile ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
 check_with libfabric says_which_fit_a_prediction_over_ofi_needs
 if command -v python3 >/dev/null; then
-    check_with jansson writes_json_that_is_read
+    check_with jansson writes_json_that_is_read writes_what_readers_of_nccl_tests_parse
 else
     skip 'there is no python3 to read JSON with' writes_json_that_is_read
 fi
