@@ -34,7 +34,7 @@ static void count_step(const struct clab_problem *problem, int chunks, int lane,
     if (step->op == CLAB_SEND) {
         counts->messages++;
         counts->bytes_sent += elements;
-    } else if (step->op == CLAB_RECV_REDUCE) {
+    } else if (step->op == CLAB_RECV_REDUCE || step->op == CLAB_COMBINE) {
         counts->reduced[first ? CLAB_KEPT : CLAB_FRESH] += elements;
     } else if (step->op == CLAB_RECV) {
         counts->copied += elements;

@@ -43,7 +43,7 @@ static int check(const struct clab_comm *comm, const struct clab_work *w)
         gives |= clab_problem_holds(p, comm->rank, b);
         gets |= clab_problem_wants(p, comm->rank, b);
     }
-    gives |= p->collective == CLAB_ALLTOALL && p->count;
+    gives |= clab_problem_has_input(p) && p->count;
     if ((gives && !w->in) || (gets && !w->out))
         return refuse(w, "a buffer is NULL");
     if (p->collective == CLAB_ALLTOALL && w->in == w->out && p->count)

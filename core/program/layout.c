@@ -178,7 +178,7 @@ bool layout_is_together(const struct layout *l, struct clab_span span)
 
 bool layout_unpacks(const struct layout *l, const struct clab_step *step)
 {
-    return !is_one_piece(l, step->dst) || (step->op == CLAB_RECV_REDUCE && !layout_is_together(l, step->dst));
+    return !is_one_piece(l, step->dst) || (step->op == CLAB_RECV_REDUCE && !layout_is_together(l, layout_added(step)));
 }
 
 // ---- places --------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ struct clab_place layout_place_in(const struct layout *l, enum clab_buffer buffe
     size_t start, n = l->problem->count;
     int block = index / l->per_block;
     *count_p = clab_problem_elements(l->problem, l->per_block, l->lane, index, &start);
-    if (buffer == CLAB_DATA && region == CLAB_IN)
+    if (buffer != CLAB_SCRATCH && region == CLAB_IN)
         start += (size_t)clab_problem_in_block(l->problem, l->rank, block) * n - (size_t)block * n;
     if (buffer == CLAB_DATA && region == CLAB_OUT)
         start += (size_t)clab_problem_out_block(l->problem, l->rank, block) * n - (size_t)block * n;

@@ -11,7 +11,7 @@
 //
 // The copies of a call, in their order:
 //   before the first stage    every early chunk (layout_next_early), to its home
-//   before a stage            COPY steps; the chunks of a send that do not lie together, to a pack
+//   before a stage            COPY and COMBINE steps; the chunks of a send that do not lie together, to a pack
 //   beside the first stage    what is wanted and never written (layout_next_unwritten), from `in` to `out`
 //   after a stage             what could not be received in one piece (layout_unpacks), out of its pack
 //   at the end                what is wanted and does not lie in `out` (layout_next_away)
@@ -28,7 +28,7 @@ struct chunk {
     uint8_t is_located : 1; // it has a value, which lies in `region`
     uint8_t is_wanted : 1;  // in `out` at the end
     uint8_t is_early : 1;   // copied home before the first stage
-    uint8_t is_read : 1;    // the stage at hand sends or copies it
+    uint8_t is_read : 1;    // the stage at hand sends, copies or combines it
     uint8_t is_odd : 1;     // an odd number of stages to come both read and write it
     uint8_t begins_odd : 1; // as is_odd, before the first stage
 };
@@ -71,6 +71,11 @@ int layout_next_away(const struct layout *layout, int from);      // after all s
 
 // Whether the chunks of `span`, several, lie in one piece; a send of others is packed (layout_packs).
 bool layout_is_together(const struct layout *layout, struct clab_span span);
+// What a receive that reduces adds to.
+static inline struct clab_span layout_added(const struct clab_step *step)
+{
+    return clab_step_reads(step) ? step->src : step->dst;
+}
 // Whether the receive `step` is unpacked; if it reduces, a local move combines it with what is there.
 bool layout_unpacks(const struct layout *layout, const struct clab_step *step);
 
@@ -85,7 +90,8 @@ static inline struct chunk *layout_chunks(const struct layout *l, struct clab_sp
 static inline void layout_mark(const struct layout *l, const struct clab_step *steps, int nsteps, bool is_read)
 {
     for (const struct clab_step *step = steps; l->walk.alternates && step < steps + nsteps; step++) {
-        if ((step->op != CLAB_SEND && step->op != CLAB_COPY) || step->src.buffer == CLAB_INPUT)
+        const bool reads = step->op == CLAB_SEND || step->op == CLAB_COPY || step->op == CLAB_COMBINE;
+        if (!reads || step->src.buffer == CLAB_INPUT)
             continue;
         struct chunk *chunks = layout_chunks(l, step->src);
         for (int i = 0; i < step->src.count; i++)

@@ -117,14 +117,27 @@ static enum clab_region choose_region(struct compiler *c, struct clab_span span)
     return region;
 }
 
+static void emit_combine(struct compiler *c, struct clab_place src, struct clab_place other, struct clab_place dst,
+                         size_t count)
+{
+    if (count)
+        emit(c, (struct clab_move){
+                    .op = CLAB_COPY, .combines = true, .src = src, .other = other, .dst = dst, .count = count});
+}
+
+// A COPY, or a COMBINE, which adds to where its chunks lie and writes to where they belong.
 static enum clab_region compile_copy(struct compiler *c, const struct clab_step *step)
 {
     enum clab_region region = choose_region(c, step->dst);
     for (int i = 0; i < step->src.count; i++) {
         size_t count;
         struct clab_place src = layout_place(&c->layout, step->src.buffer, step->src.first + i, &count);
+        struct clab_place old = layout_place(&c->layout, step->dst.buffer, step->dst.first + i, &count);
         struct clab_place dst = layout_place_in(&c->layout, step->dst.buffer, step->dst.first + i, region, &count);
-        emit_copy(c, src, dst, count);
+        if (step->op == CLAB_COMBINE)
+            emit_combine(c, old, src, dst, count);
+        else
+            emit_copy(c, src, dst, count);
     }
     return region;
 }
@@ -190,7 +203,7 @@ static void compile_receive(struct compiler *c, const struct clab_step *step, st
     } else {
         move.dst = place_in(c, step->dst, plan->region);
         if (step->op == CLAB_RECV_REDUCE)
-            move.src = place_now(c, step->dst);
+            move.src = place_now(c, layout_added(step));
     }
     emit(c, move);
 }
@@ -200,14 +213,14 @@ static void compile_unpacking(struct compiler *c, const struct clab_step *step, 
     struct clab_place pack = plan->pack;
     for (int i = 0; i < step->dst.count; i++) {
         size_t count;
-        int index = step->dst.first + i;
-        struct clab_place old = layout_place(&c->layout, step->dst.buffer, index, &count);
-        struct clab_place dst = layout_place_in(&c->layout, step->dst.buffer, index, plan->region, &count);
+        const struct clab_span added = layout_added(step);
+        struct clab_place old = layout_place(&c->layout, added.buffer, added.first + i, &count);
+        struct clab_place dst =
+            layout_place_in(&c->layout, step->dst.buffer, step->dst.first + i, plan->region, &count);
         if (step->op == CLAB_RECV)
             emit_copy(c, pack, dst, count);
-        else if (count)
-            emit(c, (struct clab_move){
-                        .op = CLAB_COPY, .combines = true, .src = old, .other = pack, .dst = dst, .count = count});
+        else
+            emit_combine(c, old, pack, dst, count);
         pack.start += count;
     }
 }
@@ -219,7 +232,7 @@ static void compile_local(struct compiler *c)
     for (int i = 0; i < c->nsteps; i++) {
         const struct clab_step *step = &c->layout.steps[i];
         c->plans[i] = (struct plan){0};
-        if (step->op == CLAB_COPY)
+        if (step->op == CLAB_COPY || step->op == CLAB_COMBINE)
             c->plans[i].region = compile_copy(c, step);
         else if (step->op == CLAB_SEND)
             compile_packing(c, step, &c->plans[i]);
@@ -232,7 +245,7 @@ static void compile_transfers(struct compiler *c)
         const struct clab_step *step = &c->layout.steps[i];
         if (step->op == CLAB_SEND)
             compile_send(c, step, &c->plans[i]);
-        else if (step->op != CLAB_COPY)
+        else if (step->op < CLAB_COPY)
             compile_receive(c, step, &c->plans[i]);
     }
 }

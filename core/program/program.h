@@ -27,7 +27,7 @@ struct clab_place {
 };
 
 // A compiled step. SEND: src. RECV: dst. RECV_REDUCE: dst = src (op) received. COPY: dst = src, or, when it `combines`,
-// dst = src (op) other, which was received into CLAB_PACK.
+// dst = src (op) other: a COMBINE, or what was received into CLAB_PACK.
 struct clab_move {
     enum clab_step_op op;
     bool combines;

@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/names.h"
+#include "core/schedule/formats/listing.h"
 
 // Which blocks of a buffer a rank has.
 enum part { OWN, ALL, ALL_AT_ROOT };
@@ -108,9 +109,14 @@ int clab_problem_out_blocks(const struct clab_problem *problem, int rank)
     return blocks_in(shapes[problem->collective].out, problem, rank);
 }
 
+bool clab_problem_has_input(const struct clab_problem *problem)
+{
+    return problem->collective == CLAB_ALLTOALL || (problem->listing && problem->listing->has_input);
+}
+
 bool clab_problem_holds(const struct clab_problem *problem, int rank, int block)
 {
-    return problem->collective != CLAB_ALLTOALL && clab_problem_in_block(problem, rank, block) >= 0;
+    return !clab_problem_has_input(problem) && clab_problem_in_block(problem, rank, block) >= 0;
 }
 
 bool clab_problem_wants(const struct clab_problem *problem, int rank, int block)

@@ -7,9 +7,12 @@
 // *stages*; `stage()` computes any of them from (problem, rank, lane, stage) alone: nothing is stored.
 //
 // Five rules give it meaning:
-// 1. Steps of a stage are concurrent: sends and copies read the state on entry, receives land on exit.
-//    A chunk is written at most once per stage; no step of the stage reads what a copy writes. A stage may be empty.
-// 2. Stages are a rank's own program counter, not global rounds.
+// 1. Steps of a stage are concurrent: sends, copies and combines read the state on entry, receives land on exit. A chunk
+//    is written at most once per stage; no other step of the stage reads what a copy or combine writes. A stage may be
+//    empty.
+// 2. Stages are a rank's own program counter, not global rounds. A stage ends when all its messages are through: a send
+//    waits for its receive. (A file whose sends go on before they are received is given stages that make no rank wait
+//    for itself: formats/msccl.h.)
 // 3. Messages between a pair match in order within a lane: there are no tags.
 // 4. Lanes are independent programs on disjoint slices: a block is cut into `lanes` slices, a slice into chunks.
 //    Pipelining, channels and double trees are this one thing.
@@ -18,7 +21,8 @@
 // Buffers. CLAB_DATA is what the collective works on: on entry it holds the caller's input, at the end it must hold the
 // result. (The executor gives it memory: it reads the caller's `in` at the first touch, and writes `out`, without
 // copying first; no algorithm needs to know.) Alltoall reads CLAB_INPUT, block j is for rank j, and fills CLAB_DATA,
-// block i is from rank i. CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a
+// block i is from rank i. A schedule from a file may do so in any collective: CLAB_INPUT then has the blocks that
+// CLAB_DATA holds on entry otherwise (clab_problem_has_input). CLAB_SCRATCH is an algorithm's own, `scratch()` blocks of it. A chunk only ever moves to a
 // place of its own size: chunk i of a block to chunk i of another. A barrier has one block of no elements, and its
 // messages are signals: the receiver then knows of the arrival of every rank of which the sender knew.
 #pragma once
@@ -70,9 +74,10 @@ struct clab_span {
     int first, count; // in chunks
 };
 
-enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY, CLAB_CALC };
+enum clab_step_op { CLAB_SEND, CLAB_RECV, CLAB_RECV_REDUCE, CLAB_COPY, CLAB_COMBINE, CLAB_CALC };
 
-// SEND: src to peer.  RECV: dst from peer.  RECV_REDUCE: dst = dst (op) what peer sends.  COPY: dst = src, no peer.
+// SEND: src to peer.  RECV: dst from peer.  RECV_REDUCE: dst = src (op) what peer sends; a src of no chunks is dst.
+// COPY: dst = src, no peer.  COMBINE: dst = dst (op) src, no peer.
 // CALC, in what was read from GOAL only: the rank's core is busy for src.first s and src.count ns, from when the
 // receive before it among the steps has landed; from the stage's begin, if there is none.
 struct clab_step {
@@ -159,6 +164,15 @@ int clab_problem_blocks(const struct clab_problem *problem);
 // (Reduce-scatter: every rank holds all blocks on entry and wants its own. Allgather: the reverse.)
 bool clab_problem_holds(const struct clab_problem *problem, int rank, int block);
 bool clab_problem_wants(const struct clab_problem *problem, int rank, int block);
+
+// Whether the input is in CLAB_INPUT, and CLAB_DATA holds nothing on entry.
+bool clab_problem_has_input(const struct clab_problem *problem);
+
+// Whether a step reads its src: all but a receive that reduces into what it reads.
+static inline bool clab_step_reads(const struct clab_step *step)
+{
+    return step->src.count > 0 && step->op != CLAB_RECV && step->op != CLAB_CALC;
+}
 
 // The rank whose input `block` of `rank` must hold at the end, and in *input_block_p the block of that input;
 // CLAB_EVERYONE: the sum of all ranks' inputs. (A barrier, too, is CLAB_EVERYONE's.)

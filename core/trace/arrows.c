@@ -76,7 +76,7 @@ static int add_stage(const struct clab_timeline *t, const struct clab_timeline_c
     for (int i = n - 1; i >= 0; i--) {
         const struct clab_step *step = &steps[i];
         const bool is_receive = step->op == CLAB_RECV || step->op == CLAB_RECV_REDUCE;
-        if (step->op == CLAB_COPY)
+        if (step->op >= CLAB_COPY)
             continue;
         *(is_receive ? &sum->from : &sum->to) = step->peer;
         *(is_receive ? &sum->received : &sum->sent) +=

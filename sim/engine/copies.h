@@ -137,7 +137,24 @@ static size_t bring_home(struct full *s, int (*next)(const struct layout *, int)
     return bytes;
 }
 
-// The copy that `step` makes before messages leave: a COPY, or the packing of a send.
+// A COMBINE of `bytes`: what a copy costs, and as much more as a sum costs more than a pull.
+static void combine(const struct turn *t, const struct clab_step *step, size_t bytes)
+{
+    struct full *s = t->s;
+    const struct clab_level *level = &s->level;
+    const enum clab_region region = layout_choose(&s->layout, step->dst);
+    const bool in_place = layout_chunks(&s->layout, step->dst)->region == region;
+    const double touched = touched_beside(s, bytes);
+    const double sum = in_place ? level->add[s->load] : level->reduce[CLAB_KEPT][s->load];
+    const double more = later(0, sum - level->pull[CLAB_KEPT][s->load]);
+    const struct taking taking = taking_of(t, step->dst, region, bytes, touched);
+    copy_before(t, bytes, touched, 0);
+    t->l->clock = price_core(t, t->l->clock, full_cost(s, bytes, more + (in_place ? taking.add : taking.reduce)),
+                             PART_REDUCE, MODE_ANY);
+    settle(s, step->dst, region, true);
+}
+
+// The copy that `step` makes before messages leave: a COPY or COMBINE, or the packing of a send.
 static void copy(const struct turn *t, const struct clab_step *step)
 {
     struct full *s = t->s;
@@ -145,7 +162,9 @@ static void copy(const struct turn *t, const struct clab_step *step)
         return;
     const size_t bytes = span_bytes(s, t->lane, step->src);
     const double touched = touched_beside(s, bytes);
-    if (step->op == CLAB_SEND) {
+    if (step->op == CLAB_COMBINE) {
+        combine(t, step, bytes);
+    } else if (step->op == CLAB_SEND) {
         copy_before(t, bytes, touched, 0);
     } else {
         const enum clab_region region = layout_choose(&s->layout, step->dst);
@@ -203,7 +222,8 @@ static void pass_stage(struct full *s, int rank, int lane, int nsteps)
             const struct clab_span dst = s->steps[i].dst;
             if (sends && receives)
                 cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, dst));
-            settle(s, dst, layout_choose(l, dst), s->steps[i].op == CLAB_RECV_REDUCE);
+            settle(s, dst, layout_choose(l, dst),
+                   s->steps[i].op == CLAB_RECV_REDUCE || s->steps[i].op == CLAB_COMBINE);
         }
     layout_end_stage(l, s->steps, nsteps);
 }

@@ -173,7 +173,8 @@ struct full {
     struct copies *copies; // (nranks, lanes)
     struct cache_state cache;
     bool busy;      // as clab_sim_options
-    bool has_calcs; // there are steps that calculate
+    bool has_calcs;    // there are steps that calculate
+    bool has_combines; // and such that reduce what is here already
     enum mode mode;
     bool timed;  // the earliest goes first in any case
     char *state; // (nranks, stride) a rank_state and its lane_states

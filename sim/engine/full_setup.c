@@ -197,7 +197,7 @@ static bool is_plain(const struct full *s)
     const struct clab_topology *topology = &s->net->topology;
     const bool is_far = topology->hop > 0 && !clab_net_is_even(s->net, s->reach);
     return !is_far && topology->inside != CLAB_INSIDE_MESH && s->problem->lanes == 1 && !s->has_levels &&
-           !s->has_calcs && !net_waits(s->net);
+           !s->has_calcs && !s->has_combines && !net_waits(s->net);
 }
 
 int full_init(struct full *s, const struct clab_sim_options *options)
@@ -223,6 +223,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->has_levels = net->nlevels > 0;
     s->busy = options->busy;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
+    s->has_combines = s->problem->listing && s->problem->listing->combines;
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
     bool plain = !shares_links && !shares_cores && is_plain(s);

@@ -160,6 +160,18 @@ static void calc_at_once(const struct turn *t)
         recorder_end(t, t->l->end, s->recorder->at);
 }
 
+// The combines of the stage at hand, where they are all that copies cost (else copies.h has them): the executor makes
+// them before messages leave.
+static void combine_all(const struct turn *t)
+{
+    struct full *s = t->s;
+    for (int i = 0; i < s->nsteps; i++)
+        if (s->steps[i].op == CLAB_COMBINE)
+            t->l->clock =
+                price_core(t, t->l->clock, full_cost(s, span_bytes(s, t->lane, s->steps[i].dst), s->net->gamma),
+                           PART_REDUCE, MODE_ANY);
+}
+
 // What the stage at hand takes beside its messages.
 FULL_INLINE void price_stage(const struct turn *t, enum mode mode)
 {
@@ -176,6 +188,8 @@ FULL_INLINE void price_entry(const struct turn *t, enum mode mode)
     price_stage(t, mode);
     if (mode == MODE_ANY && s->has_levels)
         copy_all(t);
+    else if (mode == MODE_ANY && s->has_combines)
+        combine_all(t);
     t->l->end = t->l->clock;
     if (RECORDS(s, mode))
         recorder_entered(t);
@@ -232,7 +246,7 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
     const bool reduces = step->op == CLAB_RECV_REDUCE;
-    const bool in_place = adds(&s->layout, step->dst, region);
+    const bool in_place = !clab_step_reads(step) && adds(&s->layout, step->dst, region);
     const double touched =
         s->load == CLAB_BOTH ? (reduces && !in_place ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
     const struct taking taking = taking_at(t, step->dst, region, bytes, touched);

@@ -45,7 +45,7 @@ static void put_counts(const struct clab_page *page)
 static void put_buffers(const struct clab_page *page)
 {
     const struct clab_trace *trace = page->trace;
-    const char *const names[] = {trace->problem.collective == CLAB_ALLTOALL ? "result" : "data", "input", "scratch"};
+    const char *const names[] = {clab_problem_has_input(&trace->problem) ? "result" : "data", "input", "scratch"};
     char label[CLAB_LABEL];
     fputs("\"buffers\":[", page->out);
     for (int b = 0; b < CLAB_BUFFER_COUNT; b++) {
@@ -95,9 +95,11 @@ static void put_start(const struct clab_page *page)
                 put_change(page, -1, rank, cell, 1ull << rank, page->inputs[rank * trace->cells + cell] == complete,
                            block);
         }
-        for (int i = 0; i < lane_inputs; i++)
-            put_change(page, -1, rank, page->base[CLAB_INPUT] + i, 1ull << rank, false,
-                       i % clab_trace_lane_cells(trace, CLAB_INPUT) / chunks);
+        for (int i = 0; i < lane_inputs; i++) {
+            int block = i % clab_trace_lane_cells(trace, CLAB_INPUT) / chunks;
+            if (clab_problem_in_block(&trace->problem, rank, block) >= 0)
+                put_change(page, -1, rank, page->base[CLAB_INPUT] + i, 1ull << rank, false, block);
+        }
     }
 }
 

@@ -63,8 +63,13 @@ static void write_step(struct writer *w, int i, long earlier, int *chain_p)
         }
         return;
     }
+    bool reduces = step->op == CLAB_RECV_REDUCE || step->op == CLAB_COMBINE;
+    double nanoseconds = reduces ? (double)span_bytes(w, step->dst) * w->reduce_seconds * 1e9 : 0;
+    if (step->op == CLAB_COMBINE) { // beside the messages, of what has been received before
+        w->ends[i] = nanoseconds >= 0.5 ? write_calc(w, nanoseconds, earlier) : 0;
+        return;
+    }
     w->ends[i] = write_message(w, step, earlier);
-    double nanoseconds = step->op == CLAB_RECV_REDUCE ? (double)span_bytes(w, step->dst) * w->reduce_seconds * 1e9 : 0;
     if (nanoseconds >= 0.5)
         w->ends[i] = write_calc(w, nanoseconds, w->ends[i]);
     *chain_p = step->op == CLAB_SEND ? -1 : i;

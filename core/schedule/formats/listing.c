@@ -112,6 +112,7 @@ void clab_listing_free(struct clab_listing *l)
     free(l->programs);
     free(l->stages);
     free(l->steps);
+    free(l->lines);
     free(l->head);
     free(l);
 }
@@ -127,7 +128,10 @@ int clab_listing_begin_stage(struct clab_listing *l)
 
 int clab_listing_add(struct clab_listing *l, const struct clab_step *step)
 {
+    CLAB_TRY(CLAB_RESERVE(l->lines, l->line_room, l->nsteps + 1));
+    l->lines[l->nsteps] = l->line;
     CLAB_TRY(CLAB_PUSH(l->steps, l->nsteps, l->step_room, *step));
+    l->combines |= step->op == CLAB_COMBINE;
     l->stages[l->nstages] = l->nsteps;
     int n = (int)(l->nsteps - l->stages[l->nstages - 1]);
     l->width = n > l->width ? n : l->width;
@@ -150,6 +154,35 @@ static bool can_be_followed(const struct clab_listing *l)
     return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
 }
 
+// The line of the step that is to blame: the one of the flaw's stage that uses its chunk; 0: not known.
+static int line_of(const struct clab_listing *l, const struct clab_verify_result *result)
+{
+    if (result->rank < 0 || result->stage < 0)
+        return 0;
+    size_t program = (size_t)result->rank * (size_t)l->problem.lanes + (size_t)result->lane;
+    size_t stage = l->programs[program] + (size_t)result->stage;
+    int line = 0;
+    for (size_t i = l->stages[stage]; i < l->stages[stage + 1]; i++) {
+        const struct clab_step *s = &l->steps[i];
+        bool uses = (result->chunk >= s->src.first && result->chunk < s->src.first + s->src.count) ||
+                    (result->chunk >= s->dst.first && result->chunk < s->dst.first + s->dst.count);
+        if (!line || uses)
+            line = l->lines[i];
+        if (uses)
+            break;
+    }
+    return line;
+}
+
+static void report(const struct clab_listing *l, const struct clab_verify_result *result, const char *path)
+{
+    const int line = line_of(l, result);
+    if (line)
+        clab_error("%s:%d: %s: %s", path, line, clab_flaw_text(result->flaw), result->text);
+    else
+        clab_error("%s: %s: %s", path, clab_flaw_text(result->flaw), result->text);
+}
+
 // Replay the listing to count its cost. Of a loose listing's cost only the bytes are used. So if there are too many
 // chunks to replay, all messages may count as the longest.
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
@@ -159,7 +192,7 @@ static int count(struct clab_listing *l, struct clab_verifier *verifier, const c
     problem.count = 0;
     int err = clab_verify(verifier, &problem, &l->algorithm, &result);
     if (err == CLAB_EWRONG && result.flaw != CLAB_FLAW_COST) {
-        clab_error("%s: %s: %s", path, clab_flaw_text(result.flaw), result.text);
+        report(l, &result, path);
         return err;
     }
     if (err == CLAB_ENOMEM)

@@ -20,6 +20,8 @@ struct clab_listing {
     char *head;                   // lines above a GOAL file's first rank, comments; NULL: none
     bool loose;
     bool is_closed;
+    bool has_input;             // the input is CLAB_INPUT: its calls are not in place (clab_problem_has_input)
+    bool combines;              // there are COMBINE steps
     bool even;                  // chunks are of one size: the count must be a multiple of them all
     size_t unit;                // of a loose one: bytes of a chunk
     int chunks, scratch, width; // as in struct clab_algorithm
@@ -29,7 +31,9 @@ struct clab_listing {
     size_t *programs;           // (P * lanes + 1) the first stage of each rank's lane
     size_t *stages;             // (programs[P * lanes] + 1) the first step of each stage
     struct clab_step *steps;    // (stages[...])
-    size_t nprograms, nstages, nsteps, stage_room, step_room;
+    int *lines;                 // (stages[...]) where each step is in the file
+    int line;                   // where the steps are that are added next; 0: not known
+    size_t nprograms, nstages, nsteps, stage_room, step_room, line_room;
 };
 
 static inline bool clab_listing_is_loose(const struct clab_listing *listing)

@@ -75,7 +75,7 @@ static bool is_inside(const struct clab_replay *r, struct clab_span span)
     return span.first >= 0 && span.count >= 1 && span.first <= size - span.count;
 }
 
-// Check that the span of a send or copy holds values, and mark it as read in this stage.
+// Check that what a step reads holds values, and mark it as read in this stage.
 static bool check_read(struct clab_replay *r, int rank, struct clab_span span)
 {
     if (!is_inside(r, span))
@@ -105,33 +105,42 @@ static bool check_write(struct clab_replay *r, int rank, struct clab_span span)
 
 static bool check_step(struct clab_replay *r, int rank, const struct clab_step *step)
 {
-    bool reduces = step->op == CLAB_RECV_REDUCE, local = step->op == CLAB_COPY;
+    bool local = step->op == CLAB_COPY || step->op == CLAB_COMBINE,
+         reduces = step->op == CLAB_RECV_REDUCE || step->op == CLAB_COMBINE;
     if (step->op == CLAB_CALC && clab_listing_is_loose(r->problem->listing))
         return true;
-    if (step->op > CLAB_COPY || (reduces && !clab_collective_reduces(r->problem->collective)))
+    if (step->op > CLAB_COMBINE || (reduces && !clab_collective_reduces(r->problem->collective)))
         return fail_step(r, CLAB_FLAW_STEP, rank, step->dst.first, "a step that this collective does not know");
     if (!local && (step->peer < 0 || step->peer >= r->problem->nranks || step->peer == rank))
         return clab_replay_fail(r, CLAB_FLAW_PEER, rank, r->actors[rank].stage, -1, "its peer is %d, of %d ranks",
                                 step->peer, r->problem->nranks);
-    if ((local || step->op == CLAB_SEND) && !check_read(r, rank, step->src))
+    if ((local || step->op == CLAB_SEND || (step->op == CLAB_RECV_REDUCE && step->src.count != 0)) &&
+        !check_read(r, rank, step->src))
         return false;
-    if (local && step->src.count != step->dst.count)
+    if (step->op != CLAB_SEND && clab_step_reads(step) && step->src.count != step->dst.count)
         return fail_step(r, CLAB_FLAW_LENGTH, rank, step->dst.first, "copies to a span of another length");
     return step->op == CLAB_SEND || check_write(r, rank, step->dst);
 }
 
-// Check that no other step of the stage uses a copy's destination.
-static bool check_copies(struct clab_replay *r, int rank, int n)
+// Check that no chunk of `span` has `stamp`: what a copy or combine writes, no other step of the stage reads; what a
+// receive adds to, none writes.
+static bool check_unused(struct clab_replay *r, int rank, struct clab_span span, const int *stamps, const char *what)
 {
-    int stamp = r->actors[rank].stage + 1;
-    for (int i = 0; i < n; i++) {
-        struct clab_span dst = r->steps[i].dst;
-        if (r->steps[i].op < CLAB_COPY)
-            continue;
-        for (int c = 0; c < dst.count; c++)
-            if (r->used[clab_replay_index(r, rank, dst.buffer, dst.first + c)] == stamp)
-                return fail_step(r, CLAB_FLAW_OVERLAP, rank, dst.first + c,
-                                 "copies to a chunk that the same stage reads");
+    for (int c = 0; c < span.count; c++)
+        if (stamps[clab_replay_index(r, rank, span.buffer, span.first + c)] == r->actors[rank].stage + 1)
+            return fail_step(r, CLAB_FLAW_OVERLAP, rank, span.first + c, what);
+    return true;
+}
+
+static bool check_overlaps(struct clab_replay *r, int rank, int n)
+{
+    for (const struct clab_step *step = r->steps; step < r->steps + n; step++) {
+        if (step->op >= CLAB_COPY &&
+            !check_unused(r, rank, step->dst, r->used, "copies to a chunk that the same stage reads"))
+            return false;
+        if (step->op == CLAB_RECV_REDUCE && clab_step_reads(step) &&
+            !check_unused(r, rank, step->src, r->written, "adds to a chunk that the same stage writes"))
+            return false;
     }
     return true;
 }
@@ -206,12 +215,12 @@ static bool take_up(struct clab_replay *r, int rank, int n)
         }
         r->posts[rank * r->width + i] =
             (struct clab_post){.step = *step, .next = NOTHING, .room = (int)room, .leaves = leaves};
-        if (step->op == CLAB_COPY)
+        if (step->op == CLAB_COPY || step->op == CLAB_COMBINE)
             put_aside(r, clab_replay_index(r, rank, step->src.buffer, step->src.first), room, step->src.count);
         if (step->op != CLAB_SEND)
             room += (size_t)step->dst.count;
     }
-    return check_copies(r, rank, n);
+    return check_overlaps(r, rank, n);
 }
 
 // A bound on stages: a schedule with more never ends.
@@ -253,8 +262,14 @@ static bool land(struct clab_replay *r, int rank, const struct clab_post *post, 
     const struct clab_step *step = &post->step;
     int chunk = step->dst.first + i;
     size_t to = clab_replay_index(r, rank, step->dst.buffer, chunk), from = (size_t)(post->room + i);
-    bool reduces = step->op == CLAB_RECV_REDUCE, joins = reduces || r->problem->collective == CLAB_BARRIER;
+    bool reduces = step->op == CLAB_RECV_REDUCE || step->op == CLAB_COMBINE,
+         joins = reduces || r->problem->collective == CLAB_BARRIER;
     uint64_t *set = set_at(r->set, r, to);
+    if (step->op == CLAB_RECV_REDUCE && clab_step_reads(step)) { // what it adds to comes to its place first
+        size_t read = clab_replay_index(r, rank, step->src.buffer, step->src.first + i);
+        r->identity[to] = r->identity[read];
+        memcpy(set, set_at(r->set, r, read), (size_t)r->words * sizeof *set);
+    }
     const uint64_t *more = set_at(r->waiting_set, r, from);
     if (r->waiting_identity[from] % r->chunks != chunk % r->chunks && !clab_listing_is_even(r->problem->listing))
         return fail_step(r, CLAB_FLAW_SIZE, rank, chunk, "gets a chunk of another place in its block");
@@ -296,6 +311,8 @@ static void advance_clocks(struct clab_replay *r, int rank)
             landed.gamma = later(landed.gamma, post->leaves.gamma);
             post->landed = landed.alpha;
             reduced += post->step.op == CLAB_RECV_REDUCE ? post->step.dst.count : 0;
+        } else if (post->step.op == CLAB_COMBINE) {
+            reduced += post->step.dst.count;
         } else if (post->step.op == CLAB_CALC) { // what is read from GOAL reduces in ns
             reduced += 1000000000L * post->step.src.first + post->step.src.count;
         }

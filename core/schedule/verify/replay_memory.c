@@ -28,7 +28,8 @@ static void give_inputs(struct clab_replay *r)
             if (clab_problem_holds(r->problem, rank, chunk / r->chunks))
                 give(r, rank, CLAB_DATA, chunk);
         for (int chunk = 0; chunk < r->base[CLAB_SCRATCH] - r->base[CLAB_INPUT]; chunk++)
-            give(r, rank, CLAB_INPUT, chunk);
+            if (clab_problem_in_block(r->problem, rank, chunk / r->chunks) >= 0)
+                give(r, rank, CLAB_INPUT, chunk);
     }
 }
 
@@ -117,7 +118,7 @@ int clab_replay_begin(struct clab_replay *r, const struct clab_problem *problem,
     }
     r->words = (problem->nranks + 63) / 64;
     r->base[CLAB_INPUT] = blocks * r->chunks;
-    r->base[CLAB_SCRATCH] = r->base[CLAB_INPUT] + (problem->collective == CLAB_ALLTOALL ? blocks * r->chunks : 0);
+    r->base[CLAB_SCRATCH] = r->base[CLAB_INPUT] + (clab_problem_has_input(problem) ? blocks * r->chunks : 0);
     r->base[CLAB_BUFFER_COUNT] = r->base[CLAB_SCRATCH] + scratch * r->chunks;
     CLAB_TRY(reserve(r));
     memset(r->actors, 0, (size_t)problem->nranks * sizeof *r->actors);

@@ -31,7 +31,7 @@ int clab_trace_lane_cells(const struct clab_trace *trace, enum clab_buffer buffe
     const struct clab_problem *p = &trace->problem;
     int a_lane = trace->cells / p->lanes;
     if (buffer == CLAB_INPUT)
-        return p->collective == CLAB_ALLTOALL ? a_lane : 0;
+        return clab_problem_has_input(p) ? a_lane : 0;
     return buffer == CLAB_DATA ? a_lane : trace->algorithm->scratch(p) * trace->algorithm->chunks(p);
 }
 
