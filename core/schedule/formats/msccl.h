@@ -34,7 +34,7 @@ int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_
     X(CLAB_MSCCL_S, "s")                                                                                  \
     X(CLAB_MSCCL_R, "r")                                                                                  \
     X(CLAB_MSCCL_RCS, "rcs") X(CLAB_MSCCL_RRS, "rrs") X(CLAB_MSCCL_RRC, "rrc") X(CLAB_MSCCL_RRCS, "rrcs") \
-        X(CLAB_MSCCL_CPY, "cpy") X(CLAB_MSCCL_NOP, "nop") X(CLAB_MSCCL_RE, "re") X(CLAB_MSCCL_RA, "ra")
+        X(CLAB_MSCCL_CPY, "cpy") X(CLAB_MSCCL_NOP, "nop") X(CLAB_MSCCL_RE, "re")
 
 #define X(name, text) name,
 enum clab_msccl_type { CLAB_MSCCL_TYPES(X) CLAB_MSCCL_TYPE_COUNT };
@@ -48,6 +48,7 @@ struct clab_msccl_step {
     char src, dst; // 'i', 'o', 's'
     int src_off, dst_off, count;
     int depid, deps; // the thread block and step that it waits for; depid -1: none
+    bool hasdep;     // others may wait for it
     int stage, at;   // -1: not given
     int line;
 };
@@ -69,6 +70,9 @@ struct clab_msccl {
     char name[CLAB_LISTING_NAME];
     enum clab_collective collective;
     int ngpus, chunks, lanes, root; // chunks: of a loop
+    int slots;                      // messages that a connection holds
+    bool inplace, outofplace;       // the calls that it is for
+    bool has_input;                 // 'i' is CLAB_INPUT: it is read as of a call out of place
     bool staged;                    // each step has `stage`
     struct clab_msccl_gpu *gpus;    // (ngpus)
     struct clab_msccl_block *blocks;

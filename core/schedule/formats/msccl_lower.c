@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From MSCCL's thread blocks to a listing: the steps here of each step there, in its stages (msccl_stages.c).
+// From MSCCL's thread blocks to a listing: the steps here of each step there, in the stages that the file names, or
+// those of the order in which its thread blocks run (msccl_order.c).
 
 #include <limits.h>
 #include <stdlib.h>
@@ -24,8 +25,9 @@ struct part {
 struct lowering {
     const struct clab_msccl *m;
     int chunks, blocks;       // of a block and lane; of the collective
-    int scratch, temporaries; // blocks of scratch: of the files's, and those that are made for rrs
-    int *begin;               // (nsteps) the first stages of foreign steps
+    int scratch, aside;       // chunks of scratch: the file's; and of the GPU that has most of them for what is sent
+                              // on and not kept, or is overwritten before it leaves
+    struct msccl_order order; // of foreign steps
     struct part *parts;
     int nparts, room;
 };
@@ -38,19 +40,6 @@ struct place {
 
 // ---- where chunks are ----------------------------------------------------------------------------------------
 
-enum clab_buffer msccl_buffer(const struct clab_msccl *m, int rank, char letter, int *first_p, int *size_p)
-{
-    const struct clab_problem problem = {.collective = m->collective, .nranks = m->ngpus};
-    const int own = m->chunks / clab_problem_blocks(&problem);
-    const bool is_part =
-        (letter == 'i' && m->collective == CLAB_ALLGATHER) || (letter == 'o' && m->collective == CLAB_REDUCE_SCATTER);
-    *first_p = is_part ? rank * own : 0;
-    *size_p = letter == 's' ? m->gpus[rank].scratch : is_part ? own : m->chunks;
-    if (letter == 's')
-        return CLAB_SCRATCH;
-    return letter == 'i' && m->collective == CLAB_ALLTOALL ? CLAB_INPUT : CLAB_DATA;
-}
-
 static int find_place(const struct lowering *w, int rank, const struct clab_msccl_step *step, bool src,
                       struct place *place_p)
 {
@@ -58,11 +47,6 @@ static int find_place(const struct lowering *w, int rank, const struct clab_mscc
     int first, size, offset = src ? step->src_off : step->dst_off, k = w->chunks;
     char letter = src ? step->src : step->dst;
     enum clab_buffer buffer = msccl_buffer(m, rank, letter, &first, &size);
-    if (offset < 0 || offset > size - step->count) {
-        clab_error("%s:%d: chunks %d to %d of '%c', which has %d", m->path, step->line, offset,
-                   offset + step->count - 1, letter, size);
-        return CLAB_EPARSE;
-    }
     int at = first + offset, lane = at / k % m->lanes;
     if (m->lanes > 1 && at % k + step->count > k) {
         clab_error("%s:%d: chunks of several lanes at once", m->path, step->line);
@@ -74,25 +58,35 @@ static int find_place(const struct lowering *w, int rank, const struct clab_mscc
 
 // ---- steps ---------------------------------------------------------------------------------------------------
 
+// A place for what is sent on and not kept: free from the stage on after the one in which it has been sent.
+struct aside {
+    int first, until;
+};
+
 // The step at hand, and what its parts have in common.
 struct context {
     struct lowering *w;
     const struct clab_msccl_block *block;
     const struct clab_msccl_step *step;
+    const struct msccl_when *when; // NULL: the file has stages
     int rank, lane, stage;
     long order;
-    int *sent, *received; // messages of the block so far
+    int sent, received; // messages of the block so far
+    int used;           // chunks of the GPU's places aside
+    int longest;        // message that the block sends, in chunks
+    struct aside *asides; // the block's
+    int nasides, aside_room;
 };
 
 static int add_part(struct context *c, struct clab_step step)
 {
     struct lowering *w = c->w;
     CLAB_TRY(CLAB_RESERVE(w->parts, w->room, w->nparts + 1));
-    int number = step.op == CLAB_SEND ? (*c->sent)++ : step.op == CLAB_COPY ? 0 : (*c->received)++;
+    int number = step.op == CLAB_SEND ? c->sent++ : step.op >= CLAB_COPY ? 0 : c->received++;
     w->parts[w->nparts++] = (struct part){.step = step,
                                           .rank = c->rank,
                                           .lane = c->lane,
-                                          .stage = c->stage++,
+                                          .stage = c->stage,
                                           .channel = c->block->channel,
                                           .number = number,
                                           .line = c->step->line,
@@ -109,41 +103,57 @@ static int need_peer(const struct context *c, int peer, const char *name)
     return CLAB_EPARSE;
 }
 
+static int add_local(struct context *c, enum clab_step_op op, struct clab_span src, struct clab_span dst)
+{
+    if (op == CLAB_COPY && src.buffer == dst.buffer && src.first == dst.first)
+        return CLAB_OK;
+    return add_part(c, (struct clab_step){.op = op, .src = src, .dst = dst});
+}
+
+static int add_receive(struct context *c, enum clab_step_op op, struct clab_span src, struct clab_span dst)
+{
+    const bool is_same = src.buffer == dst.buffer && src.first == dst.first;
+    CLAB_TRY(need_peer(c, c->block->recv, "recv"));
+    if (c->when) {
+        c->stage = c->when->begin;
+        c->order = c->when->receipt;
+    }
+    if (op == CLAB_RECV || is_same)
+        return add_part(c, (struct clab_step){.op = op, .peer = c->block->recv, .dst = dst});
+    return add_part(c, (struct clab_step){.op = op, .peer = c->block->recv, .src = src, .dst = dst});
+}
+
+// A place aside for the step's chunks, from stage `from` on.
+static int find_aside(struct context *c, int from, struct clab_span *span_p)
+{
+    int i = 0;
+    while (i < c->nasides && c->asides[i].until >= from)
+        i++;
+    if (i == c->nasides) {
+        CLAB_TRY(CLAB_PUSH(c->asides, c->nasides, c->aside_room, (struct aside){.first = c->used}));
+        c->used += c->longest;
+    }
+    c->asides[i].until = c->when->through;
+    *span_p = (struct clab_span){CLAB_SCRATCH, c->w->scratch + c->asides[i].first, c->step->count};
+    return CLAB_OK;
+}
+
+// A foreign send takes place when it is received. What is overwritten before is copied aside.
 static int add_send(struct context *c, struct clab_span span)
 {
     CLAB_TRY(need_peer(c, c->block->send, "send"));
+    if (c->when && c->when->is_overwritten) {
+        struct clab_span aside;
+        CLAB_TRY(find_aside(c, c->when->post, &aside));
+        c->stage = c->when->post;
+        CLAB_TRY(add_local(c, CLAB_COPY, span, aside));
+        span = aside;
+    }
+    if (c->when) {
+        c->stage = c->when->through;
+        c->order = c->when->shipping;
+    }
     return add_part(c, (struct clab_step){.op = CLAB_SEND, .peer = c->block->send, .src = span});
-}
-
-static int add_receive(struct context *c, enum clab_step_op op, struct clab_span span)
-{
-    CLAB_TRY(need_peer(c, c->block->recv, "recv"));
-    return add_part(c, (struct clab_step){.op = op, .peer = c->block->recv, .dst = span});
-}
-
-static bool is_same(struct clab_span a, struct clab_span b)
-{
-    return a.buffer == b.buffer && a.first == b.first;
-}
-
-static int add_copy(struct context *c, struct clab_span src, struct clab_span dst)
-{
-    return is_same(src, dst) ? CLAB_OK : add_part(c, (struct clab_step){.op = CLAB_COPY, .src = src, .dst = dst});
-}
-
-// What is received, combined with src, comes to dst.
-static int add_reduction(struct context *c, struct clab_span src, struct clab_span dst)
-{
-    CLAB_TRY(add_copy(c, src, dst));
-    return add_receive(c, CLAB_RECV_REDUCE, dst);
-}
-
-// A place for what is sent on and not kept: blocks of scratch behind those of the file.
-static struct clab_span temporary(struct lowering *w, int count)
-{
-    int first = (w->scratch + w->temporaries) * w->chunks;
-    w->temporaries += (count + w->chunks - 1) / w->chunks;
-    return (struct clab_span){CLAB_SCRATCH, first, count};
 }
 
 static int add_parts(struct context *c, const struct place *src, const struct place *dst)
@@ -151,21 +161,33 @@ static int add_parts(struct context *c, const struct place *src, const struct pl
     struct clab_span span;
     switch (c->step->type) {
     case CLAB_MSCCL_S: return add_send(c, src->span);
-    case CLAB_MSCCL_R: return add_receive(c, CLAB_RECV, dst->span);
-    case CLAB_MSCCL_RCS: CLAB_TRY(add_receive(c, CLAB_RECV, dst->span)); return add_send(c, dst->span);
-    case CLAB_MSCCL_RRC: return add_reduction(c, src->span, dst->span);
-    case CLAB_MSCCL_RRCS: CLAB_TRY(add_reduction(c, src->span, dst->span)); return add_send(c, dst->span);
+    case CLAB_MSCCL_R: return add_receive(c, CLAB_RECV, src->span, dst->span);
+    case CLAB_MSCCL_RCS:
+        CLAB_TRY(add_receive(c, CLAB_RECV, src->span, dst->span));
+        return add_send(c, dst->span);
+    case CLAB_MSCCL_RRC: return add_receive(c, CLAB_RECV_REDUCE, src->span, dst->span);
+    case CLAB_MSCCL_RRCS:
+        CLAB_TRY(add_receive(c, CLAB_RECV_REDUCE, src->span, dst->span));
+        return add_send(c, dst->span);
     case CLAB_MSCCL_RRS:
-        span = temporary(c->w, c->step->count);
-        CLAB_TRY(add_reduction(c, src->span, span));
+        CLAB_TRY(find_aside(c, c->when->begin, &span));
+        CLAB_TRY(add_receive(c, CLAB_RECV_REDUCE, src->span, span));
         return add_send(c, span);
-    case CLAB_MSCCL_CPY: return add_copy(c, src->span, dst->span);
-    case CLAB_MSCCL_NOP: return CLAB_OK;
-    default:
-        clab_error("%s:%d: this reduces what is here already; schedules reduce only what they receive (rrc)",
-                   c->w->m->path, c->step->line);
-        return CLAB_EPARSE;
+    case CLAB_MSCCL_CPY: return add_local(c, CLAB_COPY, src->span, dst->span);
+    case CLAB_MSCCL_RE: return add_local(c, CLAB_COMBINE, src->span, dst->span);
+    default: return CLAB_OK;
     }
+}
+
+// What one of our files can not have in a stage.
+static int check_staged(const struct context *c)
+{
+    const enum clab_msccl_type type = c->step->type;
+    if (c->when || !(msccl_sends(type) && msccl_receives(type)))
+        return CLAB_OK;
+    clab_error("%s:%d: it receives and sends, which is two stages: leave out \"stage\" and \"at\"", c->w->m->path,
+               c->step->line);
+    return CLAB_EPARSE;
 }
 
 static int add_step(struct context *c)
@@ -173,10 +195,10 @@ static int add_step(struct context *c)
     struct lowering *w = c->w;
     enum clab_msccl_type type = c->step->type;
     struct place src = {0}, dst = {0};
-    bool reads_src = type != CLAB_MSCCL_R && type != CLAB_MSCCL_RCS,
-         writes_dst = type != CLAB_MSCCL_S && type != CLAB_MSCCL_RRS;
+    const bool reads_src = msccl_reads_src(type), writes_dst = msccl_writes_dst(type);
     if (type == CLAB_MSCCL_NOP)
         return CLAB_OK;
+    CLAB_TRY(check_staged(c));
     if (reads_src)
         CLAB_TRY(find_place(w, c->rank, c->step, true, &src));
     if (writes_dst)
@@ -186,24 +208,38 @@ static int add_step(struct context *c)
         return CLAB_EPARSE;
     }
     c->lane = reads_src ? src.lane : dst.lane;
-    long index = c->step - w->m->steps;
-    c->stage = w->m->staged ? c->step->stage : w->begin[index];
-    c->order = w->m->staged ? c->step->at : ((long)c->block->channel << 32) + index - c->block->first;
+    c->stage = c->when ? c->when->begin : c->step->stage;
+    c->order = c->when ? c->step - w->m->steps : c->step->at;
     return add_parts(c, &src, &dst);
+}
+
+static int longest_sent(const struct clab_msccl *m, const struct clab_msccl_block *block)
+{
+    int longest = 0;
+    for (const struct clab_msccl_step *step = m->steps + block->first; step < m->steps + block->first + block->nsteps;
+         step++)
+        longest = msccl_sends(step->type) && step->count > longest ? step->count : longest;
+    return longest;
 }
 
 static int add_blocks(struct lowering *w, int rank)
 {
     const struct clab_msccl_gpu *gpu = &w->m->gpus[rank];
-    for (int b = gpu->first; b < gpu->first + gpu->nblocks; b++) {
-        int sent = 0, received = 0;
-        struct context c = {.w = w, .block = &w->m->blocks[b], .rank = rank, .sent = &sent, .received = &received};
-        for (int i = 0; i < c.block->nsteps; i++) {
-            c.step = &w->m->steps[c.block->first + i];
-            CLAB_TRY(add_step(&c));
+    struct context c = {.w = w, .rank = rank};
+    int err = CLAB_OK;
+    for (int b = gpu->first; b < gpu->first + gpu->nblocks && !err; b++) {
+        c.block = &w->m->blocks[b];
+        c.sent = c.received = c.nasides = 0;
+        c.longest = longest_sent(w->m, c.block);
+        for (int i = c.block->first; i < c.block->first + c.block->nsteps && !err; i++) {
+            c.step = &w->m->steps[i];
+            c.when = w->order.when ? &w->order.when[i] : NULL;
+            err = add_step(&c);
         }
     }
-    return CLAB_OK;
+    w->aside = c.used > w->aside ? c.used : w->aside;
+    free(c.asides);
+    return err;
 }
 
 // ---- the listing ---------------------------------------------------------------------------------------------
@@ -230,6 +266,7 @@ static int list_program(struct lowering *w, int rank, int lane, int *next, struc
         for (int i = 0; i < (w->m->staged ? gap : gap > 0); i++)
             CLAB_TRY(clab_listing_begin_stage(listing));
         stage = part->stage;
+        listing->line = part->line;
         CLAB_TRY(clab_listing_add(listing, &part->step));
     }
     clab_listing_end_program(listing);
@@ -281,7 +318,7 @@ static int check_order(const struct lowering *w)
         const struct part *part = &w->parts[i];
         if (part->step.op == CLAB_SEND)
             ends[nsends++] = (struct end){part->rank, part->step.peer, part->lane, i};
-        else if (part->step.op != CLAB_COPY)
+        else if (part->step.op < CLAB_COPY)
             receives[nreceives++] = (struct end){part->step.peer, part->rank, part->lane, i};
     }
     qsort(ends, (size_t)nsends, sizeof *ends, by_pair);
@@ -296,7 +333,8 @@ static int list(struct lowering *w, struct clab_listing *listing)
     int next = 0;
     if (w->nparts)
         qsort(w->parts, (size_t)w->nparts, sizeof *w->parts, by_stage);
-    CLAB_TRY(check_order(w));
+    if (w->m->staged)
+        CLAB_TRY(check_order(w));
     for (int rank = 0; rank < w->m->ngpus; rank++)
         for (int lane = 0; lane < w->m->lanes; lane++)
             CLAB_TRY(list_program(w, rank, lane, &next, listing));
@@ -311,8 +349,9 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
     struct clab_listing *listing;
     CLAB_TRY(clab_listing_create(&problem, m->name, &listing));
     listing->chunks = w->chunks;
-    listing->scratch = w->scratch + w->temporaries;
+    listing->scratch = (w->scratch + w->aside + w->chunks - 1) / w->chunks;
     listing->even = !m->staged;
+    listing->has_input = m->has_input;
     int err = list(w, listing);
     if (err)
         clab_listing_free(listing);
@@ -341,24 +380,43 @@ static int find_shape(struct lowering *w)
     }
     for (int i = 0; i < m->ngpus; i++)
         scratch = m->gpus[i].scratch > scratch ? m->gpus[i].scratch : scratch;
-    w->scratch = (scratch + w->chunks * m->lanes - 1) / (w->chunks * m->lanes);
+    w->scratch = (scratch + w->chunks * m->lanes - 1) / (w->chunks * m->lanes) * w->chunks;
     return CLAB_OK;
 }
 
 static int lower(struct lowering *w, struct clab_listing **listing_p)
 {
     CLAB_TRY(find_shape(w));
-    CLAB_TRY(msccl_stages(w->m, &w->begin));
+    CLAB_TRY(msccl_check_places(w->m));
+    if (!w->m->staged) {
+        CLAB_TRY(msccl_order_make(w->m, &w->order));
+        CLAB_TRY(msccl_check_races(w->m, &w->order));
+    }
     for (int rank = 0; rank < w->m->ngpus; rank++)
         CLAB_TRY(add_blocks(w, rank));
     return make_listing(w, listing_p);
 }
 
-int clab_msccl_lower(const struct clab_msccl *msccl, struct clab_listing **listing_p)
+static int lower_for(const struct clab_msccl *msccl, bool in_place, struct clab_listing **listing_p)
 {
-    struct lowering w = {.m = msccl};
+    struct clab_msccl m = *msccl;
+    struct lowering w = {.m = &m};
+    m.has_input = !in_place;
     int err = lower(&w, listing_p);
-    free(w.begin);
+    msccl_order_free(&w.order);
     free(w.parts);
     return err;
+}
+
+// A file that is for both is proved for both; what is right in place is run out of place, too.
+int clab_msccl_lower(const struct clab_msccl *m, struct clab_listing **listing_p)
+{
+    struct clab_listing *out_of_place;
+    if (!m->inplace)
+        return lower_for(m, false, listing_p);
+    if (m->outofplace) {
+        CLAB_TRY(lower_for(m, false, &out_of_place));
+        clab_listing_free(out_of_place);
+    }
+    return lower_for(m, true, listing_p);
 }

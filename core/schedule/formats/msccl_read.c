@@ -90,7 +90,7 @@ static enum clab_msccl_type type(struct reader *r, const char **attributes)
     for (int i = 0; text && i < CLAB_MSCCL_TYPE_COUNT; i++)
         if (!strcmp(text, names[i]))
             return (enum clab_msccl_type)i;
-    FAIL(r, "%s:%d: type=\"%.30s\" is not s, r, rcs, rrs, rrc, rrcs, cpy or nop", r->msccl.path, line_of(r),
+    FAIL(r, "%s:%d: type=\"%.30s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop", r->msccl.path, line_of(r),
          text ? text : "");
     return CLAB_MSCCL_NOP;
 }
@@ -127,6 +127,17 @@ static void take_name(struct clab_msccl *m, const char *text)
         strcpy(m->name, "msccl");
 }
 
+// How many messages a connection holds: NCCL's 8 steps; a message by Simple takes 4 of them.
+static int slots(struct reader *r, const char *proto)
+{
+    const struct names { const char *name; int slots; } known[] = {{"Simple", 2}, {"LL", 8}, {"LL128", 8}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!proto || !strcmp(proto, known[i].name))
+            return known[i].slots;
+    FAIL(r, "%s:%d: proto=\"%.30s\" is not Simple, LL or LL128", r->msccl.path, line_of(r), proto);
+    return 0;
+}
+
 static void begin_algo(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
@@ -137,6 +148,9 @@ static void begin_algo(struct reader *r, const char **attributes)
     m->lanes = number(r, attributes, "lanes", 1, MOST_LANES, 1);
     m->root = number(r, attributes, "root", 0, m->ngpus - 1, 0);
     m->staged = true;
+    m->inplace = number(r, attributes, "inplace", 0, 1, m->collective != CLAB_ALLTOALL);
+    m->outofplace = number(r, attributes, "outofplace", 0, 1, !m->inplace);
+    m->slots = slots(r, find(attributes, "proto"));
     if (!r->err && !(m->gpus = calloc((size_t)m->ngpus, sizeof *m->gpus)))
         stop(r, CLAB_ENOMEM);
 }
@@ -199,8 +213,11 @@ static void begin_step(struct reader *r, const char **attributes)
     }
     struct clab_msccl_step *step = &m->steps[m->nsteps++];
     number(r, attributes, "s", r->next_number, r->next_number, NOT_GIVEN);
+    if (r->next_number == CLAB_MSCCL_STEPS)
+        FAIL(r, "%s:%d: a thread block has at most %d steps", m->path, line_of(r), CLAB_MSCCL_STEPS);
     *step = (struct clab_msccl_step){.type = type(r, attributes), .line = line_of(r)};
     step->depid = number(r, attributes, "depid", -1, MOST_BLOCKS, -1);
+    step->hasdep = number(r, attributes, "hasdep", 0, 1, 1);
     step->deps = number(r, attributes, "deps", -1, MOST_STEPS, -1);
     step->stage = number(r, attributes, "stage", -1, MOST_STEPS, -1);
     step->at = number(r, attributes, "at", -1, MOST_STEPS, -1);
@@ -212,7 +229,7 @@ static void begin_step(struct reader *r, const char **attributes)
     step->dst = buffer(r, attributes, "dstbuf");
     step->src_off = number(r, attributes, "srcoff", -1, MOST_CHUNKS, NOT_GIVEN);
     step->dst_off = number(r, attributes, "dstoff", -1, MOST_CHUNKS, NOT_GIVEN);
-    step->count = number(r, attributes, "cnt", 1, MOST_CHUNKS, NOT_GIVEN);
+    step->count = number(r, attributes, "cnt", 1, CLAB_MSCCL_COUNT, NOT_GIVEN);
     m->staged &= step->stage >= 0 && step->at >= 0;
 }
 
@@ -276,6 +293,21 @@ static int check_gpus(const struct clab_msccl *m)
     return CLAB_OK;
 }
 
+// What can be said only when all is there.
+static int complete(struct clab_msccl *m)
+{
+    CLAB_TRY(check_gpus(m));
+    if (m->collective == CLAB_ALLTOALL && m->inplace && !m->outofplace) {
+        clab_error("%s: an alltoall in place: schedules have none; it needs outofplace=\"1\"", m->path);
+        return CLAB_EPARSE;
+    }
+    if (m->collective == CLAB_ALLTOALL)
+        m->inplace = false;
+    if (!m->staged)
+        m->lanes = 1;
+    return msccl_bound_chunks(m);
+}
+
 int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_p)
 {
     struct reader r = {.msccl = {.path = path}, .parser = XML_ParserCreate(NULL)};
@@ -286,7 +318,7 @@ int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_
     XML_SetStartDoctypeDeclHandler(r.parser, begin_doctype);
     int err = parse(&r, file);
     if (!err)
-        err = check_gpus(&r.msccl);
+        err = complete(&r.msccl);
     if (!err)
         err = clab_msccl_lower(&r.msccl, listing_p);
     if (err == CLAB_ENOMEM)
