@@ -159,6 +159,25 @@ static int check_library(const struct bench *bench)
     return CLAB_EINVAL;
 }
 
+// Ranks of a running job have each read the file; all must have read the same.
+static int check_agreement(const struct bench *bench)
+{
+    const struct clab_listing *listing = bench->options->listing;
+    if (!listing)
+        return CLAB_OK;
+    const int64_t mine = (int64_t)clab_listing_hash(listing);
+    int64_t first = mine, last_other;
+    CLAB_TRY(clab_broadcast(bench->control, &first, &first, 1, CLAB_I64, 0));
+    last_other = first == mine ? -1 : bench->rank;
+    CLAB_TRY(clab_allreduce(bench->control, &last_other, &last_other, 1, CLAB_I64, CLAB_MAX));
+    if (last_other < 0)
+        return CLAB_OK;
+    if (bench->rank == 0)
+        clab_error("--msccl %s: rank %d has read another schedule there than rank 0: copy the file to all hosts",
+                   bench->options->msccl, (int)last_other);
+    return CLAB_EINVAL;
+}
+
 static int run_rank(struct bench *bench)
 {
     bench->rank = clab_job_rank(bench->job);
@@ -167,6 +186,8 @@ static int run_rank(struct bench *bench)
     CLAB_TRY(clab_comm_create(bench->job, &bench->comm));
     clab_comm_trust(bench->comm); // all ranks have the same plan, and the bench checks results
     int err = clab_comm_create(bench->job, &bench->control);
+    if (err == CLAB_OK)
+        err = check_agreement(bench);
     if (err == CLAB_OK)
         err = run_with_memory(bench);
     if (err == CLAB_OK)
@@ -242,6 +263,7 @@ static int run(int argc, char **argv)
     int err = bench_options_parse(argc, argv, &options);
     if (err == CLAB_OK && !options.backend) {
         err = bench_several(&options, argc, argv);
+        clab_listing_free(options.listing);
         free(options.command);
         return command_status(err);
     }
@@ -270,6 +292,7 @@ static int run(int argc, char **argv)
     bench_plan_free(&plan);
     clab_choice_table_free(&options.table);
     bench_samples_free(&samples);
+    clab_listing_free(options.listing);
     free(options.command);
     return status;
 }

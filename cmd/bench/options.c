@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cmd/kit/load.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
@@ -85,6 +86,8 @@ static const struct clab_option options[] = {
      CLAB_TEXT_AT(OPTIONS, job.emulate), .variable = CLAB_VARIABLE_EMULATE},
     {"algo", 0, "NAMES", "algorithms, commas between them; native: the backend's own; auto; all (auto)",
      CLAB_TEXT_AT(OPTIONS, algorithms)},
+    {"msccl", 0, "FILE", "a schedule in MSCCL's XML, proved, instead of an algorithm; ranks are those of the file",
+     CLAB_TEXT_AT(OPTIONS, msccl)},
     {"lanes", 0, "L", "lanes of each algorithm; 0: its own (0)", CLAB_INT(OPTIONS, lanes, 0, CLAB_MAX_LANES)},
     {"minbytes", 'b', "SIZE", "smallest size, such as 8, 64K, 1M (8)", CLAB_SIZE(OPTIONS, first, 1)},
     {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_SIZE(OPTIONS, last, 1)},
@@ -139,6 +142,34 @@ static const char doc[] =
 
 // ---- what must fit together ----------------------------------------------------------------------------------
 
+// The file says which collective it is, of how many ranks.
+static int take_listing(struct bench_options *o)
+{
+    if (!o->msccl)
+        return CLAB_OK;
+    if (strcmp(o->algorithms, "auto") || o->ncollectives || o->lanes) {
+        clab_error("--msccl %s: the file says which collective, algorithm and lanes; leave out %s", o->msccl,
+                   o->ncollectives ? clab_collective_name(o->collectives[0])
+                   : o->lanes      ? "--lanes"
+                                   : "--algo");
+        return CLAB_EINVAL;
+    }
+    CLAB_TRY(load_listing(NULL, o->msccl, &o->listing));
+    o->collectives[o->ncollectives++] = o->listing->problem.collective;
+    if (!o->nranks)
+        o->nranks = o->listing->problem.nranks;
+    return CLAB_OK;
+}
+
+static int check_listing(const struct bench_options *o)
+{
+    if (!o->listing || o->listing->problem.nranks == o->nranks)
+        return CLAB_OK;
+    clab_error("--msccl %s is a schedule of %d ranks, and there are %d: use -n %d", o->msccl,
+               o->listing->problem.nranks, o->nranks, o->listing->problem.nranks);
+    return CLAB_EINVAL;
+}
+
 static int resolve_ranks(struct bench_options *o)
 {
     struct clab_launch_plan plan;
@@ -146,6 +177,7 @@ static int resolve_ranks(struct bench_options *o)
     o->nranks = o->job.nranks = plan.nranks;
     o->joins = plan.joins;
     o->cores = clab_cores();
+    CLAB_TRY(check_listing(o));
     if (o->root < o->nranks)
         return CLAB_OK;
     clab_error("-r %d, but the ranks are 0 to %d", o->root, o->nranks - 1);
@@ -271,6 +303,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
     CLAB_TRY(clab_options_parse(&line, argc, argv, &o));
     clab_job_options_apply(&o.job);
     o.net = o.net ? o.net : o.job.emulate;
+    CLAB_TRY(take_listing(&o));
     if (!o.ncollectives)
         o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
     CLAB_TRY(resolve_ranks(&o));

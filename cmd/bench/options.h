@@ -10,6 +10,7 @@
 #include "cmd/bench/time.h"
 #include "core/clab.h"
 #include "core/comm/table.h"
+#include "core/schedule/formats/listing.h"
 
 struct clab_backend;
 
@@ -24,6 +25,8 @@ enum bench_memory { BENCH_MALLOC, BENCH_ALLOC };
 struct bench_options {
     enum clab_collective collectives[CLAB_COLLECTIVE_COUNT]; // in the order of the command line
     int ncollectives;
+    const char *msccl;            // a file, instead of an algorithm; NULL: none
+    struct clab_listing *listing; // its schedule
     const char *algorithms; // as given: "auto", "all", or names with commas
     bool types[CLAB_TYPE_COUNT], ops[CLAB_OP_COUNT];
     int nranks, cores;                  // cores: those that the ranks share

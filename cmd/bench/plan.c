@@ -82,10 +82,17 @@ static const struct clab_algorithm *choose(const struct bench_options *options, 
     return clab_select(&row->problem, clab_type_bytes(row->type), placement_of(options, row));
 }
 
+// The parts of a block that the count must divide into: a file's chunks are of one size.
+static size_t parts_of(const struct clab_problem *problem)
+{
+    const struct clab_listing *listing = problem->listing;
+    return clab_listing_is_even(listing) ? (size_t)listing->chunks * (size_t)problem->lanes : 1;
+}
+
 static int add_size(const struct bench_options *options, struct bench_row row, size_t bytes, struct bench_plan *plan)
 {
     const size_t whole = clab_type_bytes(row.type) * (size_t)clab_problem_blocks(&row.problem);
-    const size_t count = bytes / whole ? bytes / whole : 1;
+    const size_t parts = parts_of(&row.problem), fits = bytes / whole / parts * parts, count = fits ? fits : parts;
     if (row.problem.count == count)
         return CLAB_OK;
     row.problem.count = bench_has_data(row.problem.collective) ? count : 0;
@@ -159,6 +166,8 @@ static bool take_name(const char **list_p, char name[BENCH_NAME])
 static int add_algorithms(const struct bench_options *options, struct bench_row row, struct bench_plan *plan)
 {
     char name[BENCH_NAME];
+    if (row.algorithm) // a file's
+        return add_sizes(options, row, plan);
     if (!strcmp(options->algorithms, "all")) {
         if (has_native(options, &row))
             CLAB_TRY(add_native(options, row, plan));
@@ -179,6 +188,8 @@ static int add_roots(const struct bench_options *options, struct bench_row row, 
     const bool all = options->root == BENCH_ALL_ROOTS && clab_collective_rooted(row.problem.collective);
     const int first = all || !clab_collective_rooted(row.problem.collective) ? 0 : options->root;
     const int last = all ? options->nranks - 1 : first;
+    if (row.algorithm)
+        return add_algorithms(options, row, plan);
     for (row.problem.root = first; row.problem.root <= last; row.problem.root++)
         CLAB_TRY(add_algorithms(options, row, plan));
     return CLAB_OK;
@@ -199,8 +210,13 @@ static int add_ops(const struct bench_options *options, struct bench_row row, st
 static int add_collective(const struct bench_options *options, enum clab_collective collective, struct bench_plan *plan)
 {
     struct bench_row row = {.problem = {.collective = collective, .nranks = options->nranks, .lanes = 1}};
-    if (bench_has_data(collective) && !options->placements[BENCH_OUT_OF_PLACE] && !bench_has_in_place(collective))
-        return add_skip(plan, collective, options->algorithms, "it is not defined in place");
+    if (options->listing) {
+        row.problem = options->listing->problem;
+        row.algorithm = &options->listing->algorithm;
+    }
+    if (bench_has_data(collective) && !options->placements[BENCH_OUT_OF_PLACE] && !bench_has_in_place(&row.problem))
+        return add_skip(plan, collective, row.algorithm ? row.algorithm->name : options->algorithms,
+                        "it is not defined in place");
     for (int type = 0; type < CLAB_TYPE_COUNT; type++) {
         row.type = (enum clab_type)type;
         if (options->types[type])

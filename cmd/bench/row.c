@@ -15,9 +15,10 @@ bool bench_has_data(enum clab_collective collective)
     return collective != CLAB_BARRIER;
 }
 
-bool bench_has_in_place(enum clab_collective collective)
+bool bench_has_in_place(const struct clab_problem *problem)
 {
-    return collective != CLAB_BARRIER && collective != CLAB_ALLTOALL && collective != CLAB_SENDRECV;
+    const enum clab_collective collective = problem->collective;
+    return collective != CLAB_BARRIER && !clab_problem_has_input(problem) && collective != CLAB_SENDRECV;
 }
 
 size_t bench_bytes(const struct bench_row *row)

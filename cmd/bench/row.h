@@ -25,7 +25,7 @@ struct bench_row {
 };
 
 bool bench_has_data(enum clab_collective collective); // a barrier has none
-bool bench_has_in_place(enum clab_collective collective);
+bool bench_has_in_place(const struct clab_problem *problem);
 
 // The size of the problem as nccl-tests counts it: all blocks together.
 size_t bench_bytes(const struct bench_row *row);

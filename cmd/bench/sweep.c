@@ -103,6 +103,8 @@ static int use_algorithm(const struct trial *t)
     const bool automatic = t->row->automatic && !t->bench->options->lanes;
     if (p->collective == CLAB_SENDRECV)
         return CLAB_OK; // sendrecv has no algorithm
+    if (p->listing)
+        return clab_comm_set_listing(t->bench->comm, p->listing);
     return clab_comm_set_algorithm(t->bench->comm, p->collective, automatic ? "auto" : t->row->algorithm->name,
                                    automatic || is_native(t) ? 0 : p->lanes);
 }
@@ -173,7 +175,7 @@ static bool is_wanted(const struct bench *bench, const struct bench_row *row, en
     if (!bench_has_data(row->problem.collective))
         return placement == BENCH_OUT_OF_PLACE; // a barrier has no placement: it is measured once
     return bench->options->placements[placement] &&
-           (placement == BENCH_OUT_OF_PLACE || bench_has_in_place(row->problem.collective));
+           (placement == BENCH_OUT_OF_PLACE || bench_has_in_place(&row->problem));
 }
 
 static int run_row(struct bench *bench, int index)

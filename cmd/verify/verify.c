@@ -17,6 +17,7 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "core/schedule/verify/verify.h"
+#include "cmd/kit/load.h"
 #include "cmd/kit/progress.h"
 
 enum { MAX_RANKS = 512, SMALL_RANKS = 12, SMALL_LANES = 4, SHOWN_FLAWS = 3, SHOWN_RANKS = 16 };
@@ -26,7 +27,9 @@ struct arguments {
     int nnames;
     bool one_collective;
     enum clab_collective collective;
-    int low, high; // ranks
+    int low, high;                // ranks
+    const char *msccl;            // a file to prove instead; NULL: none
+    struct clab_listing *listing; // its schedule
 };
 
 // The findings about one algorithm.
@@ -62,7 +65,8 @@ static int prove_problem(struct clab_verifier *verifier, const struct clab_probl
         report_flaw(problem, proof->algorithm, &result);
     if (err != CLAB_OK)
         return CLAB_OK;
-    proof->proved[problem->nranks]++;
+    if (problem->nranks <= MAX_RANKS) // a file may have more
+        proof->proved[problem->nranks]++;
     if (problem->lanes == proof->algorithm->default_lanes && problem->group == 0) {
         proof->largest = *problem;
         proof->result = result;
@@ -81,6 +85,15 @@ static int prove_variants(struct clab_verifier *verifier, struct clab_problem pr
     for (problem.group = 1; problem.group <= problem.nranks; problem.group++)
         CLAB_TRY(prove_problem(verifier, &problem, proof));
     return CLAB_OK;
+}
+
+// A file is of one problem.
+static int prove_listing(struct clab_verifier *verifier, const struct clab_listing *listing, struct proof *proof)
+{
+    const double start = clab_now();
+    const int err = prove_problem(verifier, &listing->problem, proof);
+    proof->seconds = clab_now() - start;
+    return err;
 }
 
 static int prove(struct clab_verifier *verifier, const struct arguments *arguments, struct proof *proof)
@@ -147,6 +160,8 @@ static int add_row(struct clab_table *table, const struct proof *proof)
     char ranks[64];
     bool any = proof->largest.nranks > 0, moves = any && proof->largest.collective != CLAB_BARRIER;
     ranges_text(proof, ranks, sizeof ranks);
+    if (any && proof->largest.nranks > MAX_RANKS)
+        snprintf(ranks, sizeof ranks, "%d", proof->largest.nranks);
     return clab_table_add_row(table, (const struct clab_cell[NCOLUMNS]){
                                          clab_cell_text(clab_collective_name(proof->algorithm->collective)),
                                          clab_cell_text(proof->algorithm->name),
@@ -176,21 +191,30 @@ struct summary {
     long problems, flaws;
 };
 
+static int prove_one(struct clab_verifier *verifier, const struct arguments *arguments,
+                     const struct clab_algorithm *algorithm, struct clab_table *table, struct summary *sum)
+{
+    struct proof proof = {.algorithm = algorithm};
+    const int err = arguments->listing ? prove_listing(verifier, arguments->listing, &proof)
+                                       : prove(verifier, arguments, &proof);
+    kit_progress_clear();
+    CLAB_TRY(err);
+    CLAB_TRY(add_row(table, &proof));
+    clab_table_print_row(table, clab_table_rows(table) - 1, stdout);
+    sum->algorithms++;
+    sum->problems += proof.problems;
+    sum->flaws += proof.flaws;
+    return CLAB_OK;
+}
+
 static int prove_all(struct clab_verifier *verifier, const struct arguments *arguments, struct clab_table *table,
                      struct summary *sum)
 {
+    if (arguments->listing)
+        return prove_one(verifier, arguments, &arguments->listing->algorithm, table, sum);
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
-        struct proof proof = {.algorithm = *a};
-        if (!is_asked_for(arguments, *a))
-            continue;
-        const int err = prove(verifier, arguments, &proof);
-        kit_progress_clear();
-        CLAB_TRY(err);
-        CLAB_TRY(add_row(table, &proof));
-        clab_table_print_row(table, clab_table_rows(table) - 1, stdout);
-        sum->algorithms++;
-        sum->problems += proof.problems;
-        sum->flaws += proof.flaws;
+        if (is_asked_for(arguments, *a))
+            CLAB_TRY(prove_one(verifier, arguments, *a, table, sum));
     }
     return CLAB_OK;
 }
@@ -272,8 +296,24 @@ static int take_name(const char *text, void *into)
 static const struct clab_option options[] = {
     {"collective", 'c', "NAME", "only the algorithms of this collective", CLAB_CALL(take_collective)},
     {"ranks", 'n', "LOW-HIGH", "ranks to prove them for, within 1 and 512 (1-64)", CLAB_CALL(take_ranks)},
+    {"msccl", 0, "FILE", "prove a schedule in MSCCL's XML instead: its result, and that no order of its thread blocks "
+                         "gives another",
+     CLAB_TEXT_AT(struct arguments, msccl)},
     {0},
 };
+
+// The file is proved while it is read: what is wrong is one line.
+static int take_file(struct arguments *arguments)
+{
+    if (!arguments->msccl)
+        return CLAB_OK;
+    if (arguments->nnames || arguments->one_collective) {
+        clab_error("verify: --msccl %s: the file says which collective and algorithm it is; name no other",
+                   arguments->msccl);
+        return CLAB_EINVAL;
+    }
+    return load_listing(NULL, arguments->msccl, &arguments->listing);
+}
 
 // Check that every name is an algorithm, of the given collective if there is one.
 static bool names_are_known(const struct arguments *arguments)
@@ -307,7 +347,11 @@ static int run(int argc, char **argv)
     if (!arguments.names)
         return EXIT_FAILURE;
     const bool is_wrong = clab_options_parse(&line, argc, argv, &arguments) || !names_are_known(&arguments);
-    const int status = is_wrong ? STATUS_USAGE : verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    const int err = is_wrong ? CLAB_EINVAL : take_file(&arguments);
+    const int status = is_wrong ? STATUS_USAGE
+                       : err    ? command_status(err)
+                                : verify(&arguments) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    clab_listing_free(arguments.listing);
     free(arguments.names);
     return status;
 }

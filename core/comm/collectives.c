@@ -75,10 +75,12 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     if (clab_native_is(w))
         return has_native ? CLAB_OK : refuse(w, "the library has no such reduction of its own; set \"auto\"");
     p->lanes = comm->choice[p->collective].lanes;
+    p->listing = comm->choice[p->collective].listing;
     if (w->algorithm)
         return clab_placement_suits(placement_of(comm), w->algorithm, p)
                    ? CLAB_OK
-                   : refuse(w, "the chosen algorithm does not support this number of ranks; set \"auto\"");
+                   : refuse(w, p->listing ? "the file's schedule is of another root, or its chunks do not divide the count"
+                                          : "the chosen algorithm does not support this number of ranks; set \"auto\"");
     w->algorithm = clab_select(p, clab_type_bytes(w->type), placement_of(comm));
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
@@ -90,6 +92,8 @@ static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work *
     CLAB_TRY(check(comm, w));
     CLAB_TRY(choose(comm, w));
     w->in_place = is_in_place(comm, w);
+    if (w->in_place && clab_problem_has_input(&w->problem) && w->problem.count)
+        return refuse(w, "the schedule is not for calls in place; give it another buffer for out");
     return clab_work_start(comm, w, work_p);
 }
 

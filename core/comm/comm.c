@@ -9,6 +9,7 @@
 #include "core/base/nearest.h"
 #include "core/base/mix.h"
 #include "core/comm/comm.h"
+#include "core/schedule/formats/listing.h"
 #include "core/comm/progress.h"
 
 void clab_comm_free(struct clab_comm *comm)
@@ -209,6 +210,7 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
         return CLAB_ENOENT;
     }
     comm->choice[collective].algorithm = found;
+    comm->choice[collective].listing = NULL;
     comm->choice[collective].lanes = lanes;
     return CLAB_OK;
 }
@@ -244,4 +246,18 @@ struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm)
     const struct clab_comm_traffic traffic = comm->traffic;
     clab_job_leave(comm->job);
     return traffic;
+}
+
+int clab_comm_set_listing(struct clab_comm *comm, const struct clab_listing *listing)
+{
+    const struct clab_problem *p = &listing->problem;
+    if (p->nranks != comm->nranks || p->lanes > CLAB_MAX_LANES || listing->loose) {
+        clab_error("%s: a schedule of %d ranks and %d lanes, and there are %d ranks, with at most %d lanes",
+                   listing->name, p->nranks, p->lanes, comm->nranks, CLAB_MAX_LANES);
+        return CLAB_EINVAL;
+    }
+    comm->choice[p->collective].algorithm = &listing->algorithm;
+    comm->choice[p->collective].listing = listing;
+    comm->choice[p->collective].lanes = p->lanes;
+    return CLAB_OK;
 }

@@ -125,6 +125,7 @@ struct clab_comm {
 
     struct {
         const struct clab_algorithm *algorithm; // NULL: automatic
+        const struct clab_listing *listing;     // whose algorithm it is; NULL: none
         int lanes;                              // 0: the algorithm's own
     } choice[CLAB_COLLECTIVE_COUNT];
     struct clab_comm_traffic traffic;
@@ -317,6 +318,13 @@ void clab_work_trace(const struct clab_work *work);
 void clab_work_trace_settled(const struct clab_work *work);
 // It, or the first collective that it is queued behind, waits since `since`.
 void clab_work_record_wait(const struct clab_work *work, double since);
+
+// ---- comm.c --------------------------------------------------------------------------------------------------
+
+// Run the schedule `listing`, which outlives the communicator's calls, for its collective; clab_comm_set_algorithm ends
+// that. All members call this with the same one. Calls then have its root, and counts that its chunks divide.
+//   errors: CLAB_EINVAL (logged: it is for another number of ranks, or has too many lanes)
+int clab_comm_set_listing(struct clab_comm *comm, const struct clab_listing *listing);
 
 // ---- select.c ------------------------------------------------------------------------------------------------
 

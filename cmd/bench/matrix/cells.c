@@ -104,7 +104,7 @@ static int add_cells(struct matrix *matrix, enum clab_collective collective, int
     for (int b = 0; b < MATRIX_BACKENDS; b++) {
         struct matrix_cell cell = {
             .row = row_of(collective, nranks, bytes),
-            .placement = bench_has_in_place(collective) ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE,
+            .placement = bench_has_in_place(&(struct clab_problem){.collective = collective}) ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE,
             .backend = b,
             .file = file_of[b],
             .oversubscribed = nranks > matrix->hardware.cores && !matrix_backends[b].is_exact,

@@ -245,3 +245,27 @@ int clab_listing_problem(const struct clab_listing *l, size_t bytes, size_t elem
     *problem_p = problem;
     return CLAB_OK;
 }
+
+// FNV-1a over numbers: a struct's padding is not compared.
+static void hash(uint64_t *hash, const int numbers[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ (unsigned)numbers[i]) * UINT64_C(1099511628211);
+}
+
+#define HASH(value, ...) hash(value, (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+uint64_t clab_listing_hash(const struct clab_listing *l)
+{
+    uint64_t value = UINT64_C(14695981039346656037);
+    const struct clab_problem *p = &l->problem;
+    HASH(&value, (int)p->collective, p->nranks, p->root, p->lanes, l->chunks, l->scratch, l->has_input, l->even);
+    for (size_t i = 0; i <= l->nprograms; i++)
+        HASH(&value, (int)l->programs[i]);
+    for (size_t i = 0; i <= l->nstages; i++)
+        HASH(&value, (int)l->stages[i]);
+    for (const struct clab_step *s = l->steps; s < l->steps + l->nsteps; s++)
+        HASH(&value, (int)s->op, s->peer, (int)s->src.buffer, s->src.first, s->src.count, (int)s->dst.buffer,
+             s->dst.first, s->dst.count);
+    return value;
+}

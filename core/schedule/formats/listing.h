@@ -9,6 +9,8 @@
 //   common divisor of all messages.
 #pragma once
 
+#include <stdint.h>
+
 #include "core/schedule/schedule.h"
 
 enum { CLAB_LISTING_NAME = 64 };
@@ -55,6 +57,9 @@ int clab_listing_begin_stage(struct clab_listing *listing);
 int clab_listing_add(struct clab_listing *listing, const struct clab_step *step);
 void clab_listing_end_program(struct clab_listing *listing);
 int clab_listing_close(struct clab_listing *listing, const char *path);
+
+// A number for all that it does: two files with the same number are the same schedule.
+uint64_t clab_listing_hash(const struct clab_listing *listing);
 
 // The problem of pricing it: of `bytes` in all, as elements of `element_bytes`; a loose one has its own bytes.
 //   errors: CLAB_EINVAL (logged: less than an element for each chunk)
