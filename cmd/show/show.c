@@ -22,7 +22,7 @@
 
 enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
 
-enum format { TEXT, SVG, HTML, GOAL, MSCCL };
+enum format { TEXT, SVG, HTML, GOAL, MSCCL, MSCCL_AZURE };
 
 struct arguments {
     const char *name;       // of the algorithm; NULL: list them
@@ -121,8 +121,9 @@ static int write_to(const struct arguments *arguments, const struct clab_algorit
 {
     if (arguments->format == GOAL)
         return clab_goal_write(&arguments->problem, algorithm, 1, arguments->reduce_seconds, out);
-    if (arguments->format == MSCCL)
-        return clab_msccl_write(&arguments->problem, algorithm, out);
+    if (arguments->format == MSCCL || arguments->format == MSCCL_AZURE)
+        return clab_msccl_write(&arguments->problem, algorithm,
+                                arguments->format == MSCCL ? CLAB_MSCCL_MICROSOFT : CLAB_MSCCL_AZURE, out);
     return draw(arguments, algorithm, out);
 }
 
@@ -205,8 +206,8 @@ static const struct clab_option options[] = {
     {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS - 1)},
     {"group", 0, "N", "ranks per node, for hierarchical algorithms (the square root of P)",
      CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS)},
-    {"format", 'f', "FORMAT", "text, svg, html (a page that plays it), goal (for LogGOPSim and ATLAHS) or msccl (its XML) (text)",
-     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [HTML] = "html", [GOAL] = "goal", [MSCCL] = "msccl"))},
+    {"format", 'f', "FORMAT", "text, svg, html (a page that plays it), goal (for LogGOPSim and ATLAHS), msccl or msccl-azure (XML for either) (text)",
+     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [HTML] = "html", [GOAL] = "goal", [MSCCL] = "msccl", [MSCCL_AZURE] = "msccl-azure"))},
     {"goal", 0, "FILE", "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
      CLAB_TEXT_AT(ARGUMENTS, goal)},
     {"msccl", 0, "FILE", "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn",

@@ -40,7 +40,7 @@ static void check(const struct clab_listing *listing)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     must_hold(out);
-    const int err = clab_msccl_write(&listing->problem, &listing->algorithm, out);
+    const int err = clab_msccl_write(&listing->problem, &listing->algorithm, CLAB_MSCCL_MICROSOFT, out);
     fclose(out);
     must_hold(err == CLAB_OK || err == CLAB_EUNSUPPORTED);
     if (err == CLAB_OK) {

@@ -26,7 +26,7 @@ static char *text_of(const struct clab_problem *problem, const struct clab_algor
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    int err = clab_msccl_write(problem, algorithm, out);
+    int err = clab_msccl_write(problem, algorithm, CLAB_MSCCL_MICROSOFT, out);
     assert_int_equal(fclose(out), 0);
     if (err) {
         assert_int_equal(err, CLAB_EUNSUPPORTED);

@@ -154,22 +154,29 @@ static bool can_be_followed(const struct clab_listing *l)
     return p->nranks * chunks * words <= MOST_WORDS && (double)p->nranks * l->width <= MOST_POSTS;
 }
 
-// The line of the step that is to blame: the one of the flaw's stage that uses its chunk; 0: not known.
+static bool has_chunk(struct clab_span span, int chunk)
+{
+    return chunk >= span.first && chunk < span.first + span.count;
+}
+
+// The line of the step that is to blame: the first of the flaw's stage that uses its chunk; of a wrong end, the last of
+// its rank that writes the chunk. If there is none, another of them; 0: there is none at all.
 static int line_of(const struct clab_listing *l, const struct clab_verify_result *result)
 {
-    if (result->rank < 0 || result->stage < 0)
+    if (result->rank < 0)
         return 0;
-    size_t program = (size_t)result->rank * (size_t)l->problem.lanes + (size_t)result->lane;
-    size_t stage = l->programs[program] + (size_t)result->stage;
+    const bool at_end = result->stage < 0;
+    const size_t program = (size_t)result->rank * (size_t)l->problem.lanes + (size_t)result->lane;
+    const size_t first = l->programs[program] + (at_end ? 0 : (size_t)result->stage);
+    const size_t end = at_end ? l->programs[program + 1] : first + 1;
     int line = 0;
-    for (size_t i = l->stages[stage]; i < l->stages[stage + 1]; i++) {
+    for (size_t i = l->stages[first]; i < l->stages[end]; i++) {
         const struct clab_step *s = &l->steps[i];
-        bool uses = (result->chunk >= s->src.first && result->chunk < s->src.first + s->src.count) ||
-                    (result->chunk >= s->dst.first && result->chunk < s->dst.first + s->dst.count);
-        if (!line || uses)
+        const bool writes = s->op != CLAB_SEND && has_chunk(s->dst, result->chunk);
+        if (!line || (at_end && writes && s->dst.buffer == CLAB_DATA))
             line = l->lines[i];
-        if (uses)
-            break;
+        if (!at_end && (writes || has_chunk(s->src, result->chunk)))
+            return l->lines[i];
     }
     return line;
 }

@@ -20,8 +20,13 @@
 
 #include "core/schedule/formats/listing.h"
 
+// Who is to read it: microsoft/msccl, or Azure/msccl-executor-nccl, which calls a reduce_scatter "reducescatter". Ours
+// reads both.
+enum clab_msccl_reader { CLAB_MSCCL_MICROSOFT, CLAB_MSCCL_AZURE };
+
 //   errors: CLAB_EUNSUPPORTED (logged: another collective; more steps, channels or chunks than they take), CLAB_ENOMEM
-int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm, FILE *out);
+int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                     enum clab_msccl_reader reader, FILE *out);
 
 // Read a schedule, and prove it; `path` is for messages.
 //   errors: CLAB_EPARSE, CLAB_EWRONG (one logged line names file, line and what is wrong), CLAB_EUNSUPPORTED (built
@@ -74,6 +79,7 @@ struct clab_msccl {
     bool inplace, outofplace;       // the calls that it is for
     bool has_input;                 // 'i' is CLAB_INPUT: it is read as of a call out of place
     bool staged;                    // each step has `stage`
+    bool even;                      // chunks are of one size
     struct clab_msccl_gpu *gpus;    // (ngpus)
     struct clab_msccl_block *blocks;
     struct clab_msccl_step *steps;

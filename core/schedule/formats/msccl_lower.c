@@ -350,7 +350,7 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
     CLAB_TRY(clab_listing_create(&problem, m->name, &listing));
     listing->chunks = w->chunks;
     listing->scratch = (w->scratch + w->aside + w->chunks - 1) / w->chunks;
-    listing->even = !m->staged;
+    listing->even = m->even;
     listing->has_input = m->has_input;
     int err = list(w, listing);
     if (err)

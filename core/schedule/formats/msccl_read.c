@@ -148,6 +148,7 @@ static void begin_algo(struct reader *r, const char **attributes)
     m->lanes = number(r, attributes, "lanes", 1, MOST_LANES, 1);
     m->root = number(r, attributes, "root", 0, m->ngpus - 1, 0);
     m->staged = true;
+    m->even = number(r, attributes, "even", 0, 1, 0);
     m->inplace = number(r, attributes, "inplace", 0, 1, m->collective != CLAB_ALLTOALL);
     m->outofplace = number(r, attributes, "outofplace", 0, 1, !m->inplace);
     m->slots = slots(r, find(attributes, "proto"));
@@ -303,8 +304,10 @@ static int complete(struct clab_msccl *m)
     }
     if (m->collective == CLAB_ALLTOALL)
         m->inplace = false;
-    if (!m->staged)
+    if (!m->staged) {
         m->lanes = 1;
+        m->even = true;
+    }
     return msccl_bound_chunks(m);
 }
 

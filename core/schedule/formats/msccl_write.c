@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/vector.h"
 
-enum { NONE = -1, PEERS_A_CHANNEL = 32 };
+enum { NONE = -1, PEERS_A_CHANNEL = 32, MOST_BYTES = 128 << 20 }; // MOST_BYTES: what MSCCL takes if a file says none
 
 // A step of the GPU at hand. What it waits for is needs[first ... first + nneeds).
 struct move {
@@ -31,6 +31,7 @@ struct block {
 struct writer {
     const struct clab_problem *problem;
     const struct clab_algorithm *algorithm;
+    enum clab_msccl_reader reader;
     FILE *out;
     int chunks, width, distances; // distances: channels a lane needs for all peers
     int parallel;                 // most messages of a stage between two ranks
@@ -60,9 +61,10 @@ static bool overlap(struct clab_span a, struct clab_span b)
     return a.buffer == b.buffer && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
+// It reads its source before anything of the stage is written: s, cpy, re.
 static bool reads(const struct move *move)
 {
-    return *move->type == 's' || *move->type == 'c';
+    return *move->type == 's' || *move->type == 'c' || !strcmp(move->type, "re");
 }
 
 // The block of what goes `distance` ranks on, as the `number`th message of its pair; *block_p.
@@ -114,12 +116,15 @@ static int find_needs(struct writer *w, int index, int before, int begin)
 
 static int add_move(struct writer *w, const struct clab_step *step, int lane, int stage, int at)
 {
-    static const char *const types[] = {
-        [CLAB_SEND] = "s", [CLAB_RECV] = "r", [CLAB_RECV_REDUCE] = "rrc", [CLAB_COPY] = "cpy"};
+    static const char *const types[] = {[CLAB_SEND] = "s",
+                                        [CLAB_RECV] = "r",
+                                        [CLAB_RECV_REDUCE] = "rrc",
+                                        [CLAB_COPY] = "cpy",
+                                        [CLAB_COMBINE] = "re"};
     int P = w->problem->nranks, distance = 0, number = 0;
     bool sends = step->op == CLAB_SEND, receives = step->op == CLAB_RECV || step->op == CLAB_RECV_REDUCE;
     struct move move = {.type = types[step->op],
-                        .src = receives ? step->dst : step->src,
+                        .src = receives && !clab_step_reads(step) ? step->dst : step->src,
                         .dst = sends ? step->src : step->dst,
                         .lane = lane,
                         .stage = stage,
@@ -151,7 +156,7 @@ static int add_stage(struct writer *w, int nsteps, int lane, int stage, int *bef
     int begin = w->nmoves;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < nsteps; i++)
-            if ((w->steps[i].op == CLAB_SEND || w->steps[i].op == CLAB_COPY) == (pass == 0))
+            if ((w->steps[i].op == CLAB_SEND || w->steps[i].op >= CLAB_COPY) == (pass == 0))
                 CLAB_TRY(add_move(w, &w->steps[i], lane, stage, i));
     for (int i = begin; i < w->nmoves; i++)
         CLAB_TRY(find_needs(w, i, *before, begin));
@@ -196,14 +201,17 @@ static char letter_of(const struct writer *w, enum clab_buffer buffer)
     enum clab_collective c = w->problem->collective;
     if (buffer == CLAB_SCRATCH)
         return 's';
-    return buffer == CLAB_DATA && (c == CLAB_ALLTOALL || c == CLAB_ALLGATHER) ? 'o' : 'i';
+    return buffer == CLAB_DATA && (clab_problem_has_input(w->problem) || c == CLAB_ALLGATHER) ? 'o' : 'i';
 }
 
-// A chunk's number among those of all lanes.
-static int place_of(const struct writer *w, int lane, int chunk)
+// A chunk's number among those of all lanes. Of a buffer that is the rank's own block alone, in that block.
+static int place_of(const struct writer *w, int lane, enum clab_buffer buffer, int chunk)
 {
+    const enum clab_collective c = w->problem->collective;
+    const bool is_own = clab_problem_has_input(w->problem) && ((c == CLAB_ALLGATHER && buffer == CLAB_INPUT) ||
+                                                              (c == CLAB_REDUCE_SCATTER && buffer == CLAB_DATA));
     int k = w->chunks;
-    return chunk / k * w->problem->lanes * k + lane * k + chunk % k;
+    return (chunk / k - (is_own ? w->rank : 0)) * w->problem->lanes * k + lane * k + chunk % k;
 }
 
 static void write_step(const struct writer *w, const struct move *move, int number, const char *type, int other)
@@ -214,8 +222,9 @@ static void write_step(const struct writer *w, const struct move *move, int numb
         "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" "
         "depid=\"%d\" deps=\"%d\" hasdep=\"%d\" stage=\"%d\" at=\"%d\"/>\n",
         number, type, is_nop ? 'i' : letter_of(w, move->src.buffer),
-        is_nop ? -1 : place_of(w, move->lane, move->src.first), is_nop ? 'o' : letter_of(w, move->dst.buffer),
-        is_nop ? -1 : place_of(w, move->lane, move->dst.first), is_nop ? 0 : move->src.count,
+        is_nop ? -1 : place_of(w, move->lane, move->src.buffer, move->src.first),
+        is_nop ? 'o' : letter_of(w, move->dst.buffer),
+        is_nop ? -1 : place_of(w, move->lane, move->dst.buffer, move->dst.first), is_nop ? 0 : move->src.count,
         other == NONE ? NONE : w->moves[other].block, other == NONE ? NONE : w->moves[other].number,
         !is_nop && move->is_needed, move->stage, move->at);
 }
@@ -246,15 +255,23 @@ static void write_rank(const struct writer *w)
     fprintf(w->out, "  </gpu>\n");
 }
 
+// The two parsers want one collective by different names.
+static const char *collective_name(const struct writer *w)
+{
+    const bool is_azure = w->reader == CLAB_MSCCL_AZURE && w->problem->collective == CLAB_REDUCE_SCATTER;
+    return is_azure ? "reducescatter" : clab_collective_name(w->problem->collective);
+}
+
 static void write_head(const struct writer *w)
 {
     const struct clab_problem *p = w->problem;
-    bool in_place = p->collective != CLAB_ALLTOALL;
+    bool in_place = !clab_problem_has_input(p);
     fprintf(w->out,
             "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=\"%s\" "
-            "inplace=\"%d\" outofplace=\"%d\" minBytes=\"0\" maxBytes=\"0\" lanes=\"%d\" root=\"%d\">\n",
+            "inplace=\"%d\" outofplace=\"%d\" minBytes=\"0\" maxBytes=\"%d\" lanes=\"%d\" root=\"%d\"%s>\n",
             w->algorithm->name, w->nchannels, p->lanes * w->chunks * clab_problem_blocks(p), p->nranks,
-            clab_collective_name(p->collective), in_place, !in_place, p->lanes, p->root);
+            collective_name(w), in_place, !in_place, MOST_BYTES, p->lanes, p->root,
+            clab_listing_is_even(p->listing) ? " even=\"1\"" : "");
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------
@@ -324,10 +341,12 @@ static bool has_collective(enum clab_collective c)
            c == CLAB_REDUCE_SCATTER || c == CLAB_ALLTOALL;
 }
 
-int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm, FILE *out)
+int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                     enum clab_msccl_reader reader, FILE *out)
 {
     struct writer w = {.problem = problem,
                        .algorithm = algorithm,
+                       .reader = reader,
                        .out = out,
                        .chunks = algorithm->chunks(problem),
                        .parallel = 1,

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# MSCCL's files of other tools, by small ones with the same features (tests/fixtures/msccl): each is proved, run on
+# shared memory with its results checked, priced and drawn; what is wrong is refused by its line.
+# Usage: test_msccl_files.sh [BUILD].
+
+. tests/cases.sh
+subject=("$commlab")
+files=tests/fixtures/msccl
+if lacks expat; then
+    skip "built without expat" msccl_files
+    exit 0
+fi
+
+# proved FILE ALGORITHM: verify says so in one row.
+proved() {
+    writes "all proved" verify --msccl "$files/$1.xml" || return 1
+    why="not '$2' in: $(cat "$scratch/out")"
+    grep -qE "^ *$2 +$1 " "$scratch/out"
+}
+
+# No row has a wrong element, and each row was checked.
+benched() {
+    run 0 bench --msccl "$files/$1.xml" -b 8 -e 64K -f 16 --seconds 0.02 -d float,int32 --csv "$scratch/$1.csv" ||
+        return 1
+    why="wrong, or not checked: $(cat "$scratch/$1.csv")"
+    awk -F, '!/^#/ && !at { for (i = 1; i <= NF; i++) if ($i == "wrong") at = i; next }
+        !/^#/ { rows++; bad += $at != "0" } END { exit !(rows > 0 && bad == 0) }' "$scratch/$1.csv"
+}
+
+priced() {
+    writes "simulated in" sim --msccl "$files/$1.xml" --bytes 1M --net dgx-h100 &&
+        writes "simulated in" sim --msccl "$files/$1.xml" --bytes 1M --alpha 5us --beta 10GB/s --gamma 1ns/B
+}
+
+drawn() {
+    writes "$2" show --msccl "$files/$1.xml" && writes "</svg>" show --msccl "$files/$1.xml" -f svg &&
+        writes "</html>" show --msccl "$files/$1.xml" -f html
+}
+
+# What is written of it is read, with and without the stages that only the kit reads.
+written_again() {
+    run 0 show --msccl "$files/$1.xml" -f msccl -o "$scratch/a.xml" &&
+        run 0 show --msccl "$scratch/a.xml" -f msccl -o "$scratch/b.xml" || return 1
+    why="$(diff "$scratch/a.xml" "$scratch/b.xml" | head -n 5)"
+    cmp -s "$scratch/a.xml" "$scratch/b.xml" || return 1
+    sed 's/ stage="[0-9]*"//; s/ at="[0-9]*"//' "$scratch/a.xml" >"$scratch/c.xml"
+    writes "all proved" verify --msccl "$scratch/c.xml"
+}
+
+# file NAME COLLECTIVE DRAWN: all of it.
+file() {
+    check "proves_$1" proved "$1" "$2"
+    check "runs_$1" benched "$1"
+    check "prices_$1" priced "$1"
+    check "draws_$1" drawn "$1" "$3"
+    check "writes_$1" written_again "$1"
+}
+
+file circle allgather "3 rounds, each sends ≤ 0.75 buffers"
+file channels allreduce "2 rounds, each sends ≤ 1 buffers"
+file reduce_here allreduce "3 rounds, each sends ≤ 2 buffers"
+file pass_on allreduce "4 rounds, each sends ≤ 1.333 buffers"
+file out_of_place allgather "1 round, each sends ≤ 0.5 buffers"
+file overwritten broadcast "3 rounds, each sends ≤ 1 buffers"
+file both allreduce "1 round, each sends ≤ 1 buffers"
+
+# wrong NAME LINE WORDS
+wrong() { refuses "$4" "$files/wrong/$1.xml:$2: $3" verify --msccl "$files/wrong/$1.xml"; }
+check refuses_a_race wrong race 10 "thread block 1 of gpu 0 reads a chunk that its thread block 0 writes in line 7" 1
+check refuses_a_deadlock wrong deadlock 6 "thread blocks wait for each other: here block 0 of gpu 0 waits for a message from block 0 of gpu 1, which in line 13" 1
+check refuses_too_many_on_their_way wrong no_room 8 "thread blocks wait for each other: here block 0 of gpu 0 waits for room" 1
+check refuses_other_channel wrong no_receiver 5 "gpu 0 sends to gpu 1 on channel 0, but no thread block of gpu 1 receives there" 2
+check refuses_wrong_result wrong not_added 6 "contribution missing at the end" 1
+
+check refuses_other_ranks refuses 2 "is a schedule of 4 ranks, and there are 3: use -n 4" \
+    bench --msccl "$files/circle.xml" -n 3
+check refuses_algorithm_beside_file refuses 2 "the file says which collective" \
+    bench allreduce --msccl "$files/circle.xml"
+check refuses_in_place refuses 2 "it is not defined in place" \
+    bench --msccl "$files/out_of_place.xml" --in-place 1
+check refuses_verifying_two refuses 2 "name no other" verify ring --msccl "$files/circle.xml"
+check refuses_no_file refuses 2 "none.xml" verify --msccl "$scratch/none.xml"
+
+exit $failed
