@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Schedules in MSCCL's XML: what is read is one that can be priced, and is written and read again as it was.
+// Schedules in MSCCL's XML: what is read is one that can be run, with the right result, and priced, and is written and
+// read again as it was. A small file takes little memory.
 
 #include "tests/fuzz/fuzz.h"
 
 #include "core/base/err.h"
 #include "sim/net/net.h"
 #include "core/schedule/formats/msccl.h"
+#include "tests/fixtures/run_listing.h"
 #include "sim/sim.h"
 
 static const char path[] = "a.msccl";
@@ -56,13 +58,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct clab_listing *listing;
     const int err = read_text(data, size, &listing);
-    must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EWRONG || err == CLAB_EUNSUPPORTED);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EWRONG || err == CLAB_EUNSUPPORTED ||
+              err == CLAB_EDEADLOCK);
     if (err) {
         must_say_once(path);
         return 0;
     }
     must_hold(fuzz_log_errors == 0);
     check(listing);
+    // Chunks, for each rank: no more than the text could have steps for (msccl_places.c).
+    must_hold((size_t)listing->chunks * (size_t)clab_problem_blocks(&listing->problem) <= 64 + 2 * size);
+    must_hold((size_t)listing->scratch * (size_t)listing->chunks <= 256 * (64 + 2 * size));
+    if (listing->problem.lanes <= CLAB_MAX_LANES)
+        must_hold(listing_run(listing, 1, false) <= 0);
+    if (listing->problem.lanes <= CLAB_MAX_LANES && !clab_problem_has_input(&listing->problem))
+        must_hold(listing_run(listing, 3, true) <= 0);
     clab_listing_free(listing);
     return 0;
 }

@@ -171,6 +171,7 @@ seeds_msccl() {
             echo '</algo>'
     } >"$seeds/exchange"
     sed 's/s="\([01]\)"/& stage="0" at="\1"/' "$seeds/exchange" >"$seeds/staged"
+    cp tests/fixtures/msccl/*.xml tests/fixtures/msccl/wrong/*.xml "$seeds"
 }
 
 # Eight bytes of numbers, then names.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MSCCL's XML written and read: what comes back is the same schedule, proved, in the same text and at the same price to
-// the bit; without the stages that the file names it is still a sound one, by its dependences alone.
+// the bit; without the stages that the file names it is still a sound one, by its dependences alone, and gives the
+// right result. What is written follows the rules of both parsers of MSCCL.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fixtures/msccl_rules.h"
 #include "tests/fixtures/needs.h"
+#include "tests/fixtures/run_listing.h"
 #include "core/base/err.h"
 #include "sim/net/net.h"
 #include "core/schedule/formats/msccl.h"
@@ -20,13 +23,14 @@
 #include "sim/sim.h"
 
 // Freed by the caller; NULL: it can not be written.
-static char *text_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+static char *text_for(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                      enum clab_msccl_reader reader)
 {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    int err = clab_msccl_write(problem, algorithm, CLAB_MSCCL_MICROSOFT, out);
+    int err = clab_msccl_write(problem, algorithm, reader, out);
     assert_int_equal(fclose(out), 0);
     if (err) {
         assert_int_equal(err, CLAB_EUNSUPPORTED);
@@ -34,6 +38,11 @@ static char *text_of(const struct clab_problem *problem, const struct clab_algor
         return NULL;
     }
     return text;
+}
+
+static char *text_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm)
+{
+    return text_for(problem, algorithm, CLAB_MSCCL_MICROSOFT);
 }
 
 static int read_text(const char *text, struct clab_listing **listing_p)
@@ -65,6 +74,18 @@ static void strip(char *text)
 
 // ---- there and back ------------------------------------------------------------------------------------------
 
+static void check_rules(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const char *text)
+{
+    char *azure = text_for(problem, algorithm, CLAB_MSCCL_AZURE);
+    for (int is_azure = 0; is_azure < 2; is_azure++) {
+        const char *broken = rules_broken(is_azure ? azure : text, is_azure);
+        if (*broken)
+            fail_msg("%s %s, %d ranks, %d lanes, for %s: %s", clab_collective_name(problem->collective),
+                     algorithm->name, problem->nranks, problem->lanes, is_azure ? "Azure" : "Microsoft", broken);
+    }
+    free(azure);
+}
+
 struct counts {
     int written, refused;
 };
@@ -91,15 +112,16 @@ static void check(const struct clab_problem *problem, const struct clab_algorith
     assert_string_equal(text, text_again);
     clab_listing_free(listing);
     free(text_again);
-    if (problem->lanes > 1) { // which no dependence tells
-        free(text);
-        return;
-    }
+    check_rules(problem, algorithm, text);
     strip(text);
     if (read_text(text, &bare) != CLAB_OK) // proved there
         fail_msg("%s %s, %d ranks, %d lanes: its dependences are not enough", clab_collective_name(problem->collective),
                  algorithm->name, problem->nranks, problem->lanes);
     assert_true(bare->even || bare->nsteps == 0);
+    if (problem->nranks <= 8) {
+        assert_int_equal(listing_run(bare, 2, false), 0);
+        assert_true(clab_problem_has_input(&bare->problem) || listing_run(bare, 3, true) == 0);
+    }
     clab_listing_free(bare);
     free(text);
 }
@@ -138,10 +160,34 @@ static void test_what_is_read_costs_what_was_written(void **state)
     clab_net_free(net);
 }
 
+// The rules above are worth something: each of these breaks one.
+static void test_rules_find_what_breaks_them(void **state)
+{
+    (void)state;
+    static const struct clab_problem problem = {.collective = CLAB_REDUCE_SCATTER, .nranks = 4, .lanes = 1};
+    static const char *const changes[][2] = {
+        {" hasdep=\"1\"", " hasdep=\"0\""}, {" maxBytes=\"13", " maxBytes=\"-1"}, {" chan=\"0\"", " chan=\"9\""},
+        {" srcoff=\"3\"", " srcoff=\"4\""}, {" type=\"s\"", " type=\"z\""},   {" send=\"1\"", " send=\"0\""},
+    };
+    const struct clab_algorithm *halving = clab_algorithm_find(CLAB_REDUCE_SCATTER, "halving");
+    char *text = text_for(&problem, halving, CLAB_MSCCL_MICROSOFT);
+    assert_string_equal(rules_broken(text, false), "");
+    assert_string_equal(rules_broken(text, true), "coll 'reduce_scatter'");
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *at = strstr(text, changes[i][0]);
+        assert_non_null(at);
+        memcpy(at, changes[i][1], strlen(changes[i][1]));
+        assert_string_not_equal(rules_broken(text, false), "");
+        memcpy(at, changes[i][0], strlen(changes[i][0]));
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_read_costs_what_was_written),
+        cmocka_unit_test(test_rules_find_what_breaks_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
