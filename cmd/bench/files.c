@@ -169,7 +169,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
     const double rate =
         bench_has_data(p->collective) ? valid * (double)bench_bytes(row) / result->time.seconds / 1e9 : NAN;
     const struct clab_cell cells[COLUMNS] = {
-        clab_cell_text(clab_collective_name(p->collective)),
+        clab_cell_text(clab_problem_name(p)),
         clab_cell_text(row->algorithm->name),
         clab_cell_text(clab_job_backend(bench->job)),
         clab_cell_integer(p->nranks),
@@ -184,7 +184,7 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         clab_cell_real(us * result->time.low),
         clab_cell_real(us * result->time.high),
         clab_cell_real(rate),
-        clab_cell_real(rate * bench_bus_factor(p->collective, p->nranks)),
+        clab_cell_real(rate * bench_row_factor(row)),
         result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong),
         result->sent < 0 ? clab_cell_none() : clab_cell_integer(result->sent),
         clab_cell_real(1e6 * result->predicted),

@@ -287,6 +287,8 @@ static double least_written(const struct bench_row *row, enum bench_placement pl
 {
     const struct clab_problem *p = &row->problem;
     int most = 0;
+    if (clab_listing_is_custom(p->listing)) // it may leave all as it is
+        return 0;
     for (int rank = 0; rank < p->nranks; rank++) {
         const int blocks = clab_problem_out_blocks(p, rank);
         most = blocks > most ? blocks : most;
@@ -308,7 +310,7 @@ double bench_limits_floor(const struct bench_limits *limits, const struct bench_
                           enum bench_placement placement, int cores, const char **why_p)
 {
     const double copied = least_written(row, placement) / limits->copy_peak;
-    const bool waits = binds_all(row->problem.collective) && row->problem.nranks > 1 && row->problem.nranks <= cores;
+    const bool waits = binds_all(row->problem.collective) && !clab_listing_is_custom(row->problem.listing) && row->problem.nranks > 1 && row->problem.nranks <= cores;
     const double heard = waits && !isnan(limits->line) ? limits->line / 4 : 0; // half of one way, as a margin for noise
     *why_p = copied > heard ? "its bytes at the rate of the fastest copy, within a cache"
                             : "half the time that a cache line needs from core to core";

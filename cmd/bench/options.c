@@ -170,6 +170,25 @@ static int check_listing(const struct bench_options *o)
     return CLAB_EINVAL;
 }
 
+// The check knows the data of a rank, and the sum of all; an average divides both alike.
+static int check_custom(const struct bench_options *o)
+{
+    const struct clab_listing *l = o->listing;
+    if (clab_listing_is_custom(l) && o->ops[CLAB_AVG]) {
+        clab_error("--msccl %s: a collective of its own has no average; choose another --op", o->msccl);
+        return CLAB_EINVAL;
+    }
+    for (int rank = 0; o->check && clab_listing_is_custom(l) && rank < l->problem.nranks; rank++)
+        for (int c = 0; c < l->outputs[rank]; c++)
+            if (l->ends[(size_t)rank * (size_t)l->chunks + (size_t)c].origin == CLAB_SOME) {
+                clab_error("--msccl %s: chunk %d of rank %d is the sum of some ranks, which can not be checked; use "
+                           "--check 0",
+                           o->msccl, c, rank);
+                return CLAB_EINVAL;
+            }
+    return CLAB_OK;
+}
+
 static int resolve_ranks(struct bench_options *o)
 {
     struct clab_launch_plan plan;
@@ -178,6 +197,7 @@ static int resolve_ranks(struct bench_options *o)
     o->joins = plan.joins;
     o->cores = clab_cores();
     CLAB_TRY(check_listing(o));
+    CLAB_TRY(check_custom(o));
     if (o->root < o->nranks)
         return CLAB_OK;
     clab_error("-r %d, but the ranks are 0 to %d", o->root, o->nranks - 1);

@@ -3,6 +3,8 @@
 
 #include "cmd/bench/row.h"
 
+#include "core/schedule/formats/listing.h"
+
 const char *bench_placement_name(enum bench_placement placement)
 {
     static const char *const names[BENCH_PLACEMENTS] = {
@@ -38,6 +40,12 @@ double bench_bus_factor(enum clab_collective collective, int nranks)
     case CLAB_SCATTER: return others;
     default: return 1;
     }
+}
+
+double bench_row_factor(const struct bench_row *row)
+{
+    const struct clab_problem *p = &row->problem;
+    return clab_listing_is_custom(p->listing) ? 1 : bench_bus_factor(p->collective, p->nranks);
 }
 
 const char *bench_type_name(const struct bench_row *row)

@@ -31,6 +31,8 @@ bool bench_has_in_place(const struct clab_problem *problem);
 size_t bench_bytes(const struct bench_row *row);
 // busbw = algbw * this factor: what a link must carry, whatever the number of ranks.
 double bench_bus_factor(enum clab_collective collective, int nranks);
+// The same of a row: 1 of a collective of a file's own.
+double bench_row_factor(const struct bench_row *row);
 
 // Names for people and files: "none" where the row has no element type or operation, -1 where it has no root.
 const char *bench_type_name(const struct bench_row *row);

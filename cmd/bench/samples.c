@@ -60,7 +60,7 @@ static int add(struct bench *bench, int calls, bool kept, int batch, int rank)
     struct bench_samples *s = bench->samples;
     const struct bench_row *row = s->row;
     const struct clab_cell cells[COLUMNS] = {
-        clab_cell_text(clab_collective_name(row->problem.collective)),
+        clab_cell_text(clab_problem_name(&row->problem)),
         clab_cell_text(row->algorithm->name),
         clab_cell_text(clab_job_backend(bench->job)),
         clab_cell_integer(bench->nranks),

@@ -99,7 +99,7 @@ static int add_placement(struct clab_table *table, const struct bench_row *row, 
         table, percent(result->time.half_width, noisy ? "%.1f!" : "%.1f", noisy ? "%.0f!" : "%.0f", text[1])));
     CLAB_TRY(clab_table_add(table, number(rate, text[2])));
     CLAB_TRY(
-        clab_table_add(table, number(rate * bench_bus_factor(row->problem.collective, row->problem.nranks), text[3])));
+        clab_table_add(table, number(rate * bench_row_factor(row), text[3])));
     CLAB_TRY(clab_table_add(table, result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong)));
     CLAB_TRY(clab_table_add(table, number(1e6 * result->predicted, text[4])));
     return clab_table_add(table, percent(bench_residual(result), "%+.1f", "%+.0f", text[5]));
@@ -135,7 +135,7 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && results[p].refused)
             printf("# refused: %s, %s %s of %zu B %s in %s is under the floor of %s, %s\n",
-                   clab_collective_name(row->problem.collective), row->algorithm->name, bench_type_name(row),
+                   clab_problem_name(&row->problem), row->algorithm->name, bench_type_name(row),
                    bench_bytes(row), bench_placement_name((enum bench_placement)p),
                    clab_seconds_text(results[p].time.seconds, time), clab_seconds_text(results[p].floor, floor),
                    results[p].refused);
@@ -167,7 +167,7 @@ int bench_table_print_row(const struct bench *bench, int index)
     struct clab_column columns[SCREEN_COLUMNS];
     struct clab_table table;
     if (index == 0 || row->problem.collective != rows[index - 1].problem.collective)
-        printf("# %s\n", clab_collective_name(row->problem.collective));
+        printf("# %s\n", clab_problem_name(&row->problem));
     choose_columns(bench, columns);
     clab_table_init(&table, columns, SCREEN_COLUMNS);
     const int err = add_screen_row(&table, row, bench->results[index]);
@@ -210,5 +210,5 @@ void bench_progress_show(const struct bench *bench, int index, const char *what)
     const struct bench_row *row = &bench->plan->rows[index];
     if (bench->rank == 0)
         kit_progress("%d of %d: %s %s, %zu B, %s", index + 1, bench->plan->nrows,
-                     clab_collective_name(row->problem.collective), row->algorithm->name, bench_bytes(row), what);
+                     clab_problem_name(&row->problem), row->algorithm->name, bench_bytes(row), what);
 }

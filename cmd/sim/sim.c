@@ -177,7 +177,7 @@ static int complete_listing(struct sim_request *r)
     bool loose = r->listing->loose;
     r->options.element_bytes = loose ? 1 : clab_type_bytes(r->type);
     CLAB_TRY(clab_listing_problem(r->listing, r->bytes, r->options.element_bytes, &r->problem));
-    r->collective = loose ? "goal" : clab_collective_name(r->problem.collective);
+    r->collective = loose ? "goal" : clab_problem_name(&r->problem);
     r->algorithm = r->listing->name;
     r->bytes = loose ? 0 : r->problem.count * r->options.element_bytes * (size_t)clab_problem_blocks(&r->problem);
     return CLAB_OK;

@@ -155,6 +155,12 @@ static double bytes_sent(const struct proof *proof)
     return (double)proof->result.found.sent_max / chunks;
 }
 
+static const char *name_of(const struct proof *proof)
+{
+    return proof->largest.nranks > 0 ? clab_problem_name(&proof->largest)
+                                     : clab_collective_name(proof->algorithm->collective);
+}
+
 static int add_row(struct clab_table *table, const struct proof *proof)
 {
     char ranks[64];
@@ -163,7 +169,7 @@ static int add_row(struct clab_table *table, const struct proof *proof)
     if (any && proof->largest.nranks > MAX_RANKS)
         snprintf(ranks, sizeof ranks, "%d", proof->largest.nranks);
     return clab_table_add_row(table, (const struct clab_cell[NCOLUMNS]){
-                                         clab_cell_text(clab_collective_name(proof->algorithm->collective)),
+                                         clab_cell_text(name_of(proof)),
                                          clab_cell_text(proof->algorithm->name),
                                          clab_cell_text(*ranks ? ranks : NULL),
                                          clab_cell_integer(proof->problems),
@@ -184,6 +190,30 @@ static bool is_asked_for(const struct arguments *arguments, const struct clab_al
         if (!strcmp(arguments->names[i], algorithm->name))
             return true;
     return arguments->nnames == 0;
+}
+
+static const uint64_t *set_of(const struct clab_listing *l, int rank, int chunk)
+{
+    const size_t words = (size_t)(l->problem.nranks + 63) / 64;
+    return l->end_sets + ((size_t)rank * (size_t)l->chunks + (size_t)chunk) * words;
+}
+
+static bool is_same_set(const struct clab_listing *l, int rank, int a, int b)
+{
+    return !memcmp(set_of(l, rank, a), set_of(l, rank, b), (size_t)(l->problem.nranks + 63) / 64 * sizeof(uint64_t));
+}
+
+static void print_origin(const struct clab_listing *l, int rank, int chunk)
+{
+    const struct clab_end *end = &l->ends[(size_t)rank * (size_t)l->chunks + (size_t)chunk];
+    const uint64_t *set = set_of(l, rank, chunk);
+    const char *comma = "";
+    printf(end->n == 1 ? "rank " : end->origin == CLAB_EVERYONE ? "the sum of all ranks" : "the sum of ranks ");
+    for (int i = 0; i < l->problem.nranks && end->origin != CLAB_EVERYONE; i++)
+        if (set[i / 64] >> i % 64 & 1) {
+            printf("%s%d", comma, i);
+            comma = " ";
+        }
 }
 
 struct summary {
@@ -219,6 +249,34 @@ static int prove_all(struct clab_verifier *verifier, const struct arguments *arg
     return CLAB_OK;
 }
 
+static void print_range(int first, int end)
+{
+    if (end > first + 1)
+        printf("chunks %d to %d", first, end - 1);
+    else
+        printf("chunk %d", first);
+}
+
+// Of a collective of the file's own: what each chunk of each rank's result is.
+static void print_ends(const struct clab_listing *l)
+{
+    printf("# what the steps make of the ranks' inputs, since the file does not say what the result is:\n");
+    for (int rank = 0; rank < l->problem.nranks; rank++)
+        for (int c = 0, next; c < l->outputs[rank]; c = next) {
+            const struct clab_end *ends = l->ends + (size_t)rank * (size_t)l->chunks;
+            for (next = c + 1; next < l->outputs[rank] && ends[next].chunk == ends[c].chunk + next - c &&
+                               is_same_set(l, rank, c, next);)
+                next++;
+            printf("#   rank %d, ", rank);
+            print_range(c, next);
+            printf(": ");
+            print_range(ends[c].chunk, ends[c].chunk + next - c);
+            printf(" of ");
+            print_origin(l, rank, c);
+            printf("\n");
+        }
+}
+
 static void print_summary(const struct summary *sum, double seconds)
 {
     printf("# a case: one number of ranks, root, number of lanes, and number of ranks per node\n"
@@ -249,6 +307,8 @@ static int verify(const struct arguments *arguments)
         clab_error("verify: %s", clab_strerror(err));
         return err;
     }
+    if (clab_listing_is_custom(arguments->listing))
+        print_ends(arguments->listing);
     print_summary(&sum, clab_now() - start);
     return sum.flaws || !sum.problems ? CLAB_EWRONG : CLAB_OK;
 }

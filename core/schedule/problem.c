@@ -38,6 +38,11 @@ const char *clab_collective_name(enum clab_collective collective)
     return shapes[collective].name;
 }
 
+const char *clab_problem_name(const struct clab_problem *problem)
+{
+    return clab_listing_is_custom(problem->listing) ? "custom" : clab_collective_name(problem->collective);
+}
+
 static const char *name_of(int collective)
 {
     return shapes[collective].name;

@@ -50,6 +50,9 @@ const char *clab_collective_name(enum clab_collective collective);
 struct clab_names; // core/base/names.h
 extern const struct clab_names clab_collective_names;
 int clab_collective_parse(const char *name, enum clab_collective *collective_p); // CLAB_ENOENT
+// The collective's name; "custom" of a file's own (listing.h).
+struct clab_problem;
+const char *clab_problem_name(const struct clab_problem *problem);
 bool clab_collective_reduces(enum clab_collective collective);
 bool clab_collective_rooted(enum clab_collective collective);
 

@@ -65,7 +65,18 @@ file out_of_place allgather "1 round, each sends ≤ 0.5 buffers"
 file overwritten broadcast "3 rounds, each sends ≤ 1 buffers"
 file both allreduce "1 round, each sends ≤ 1 buffers"
 
-# wrong NAME LINE WORDS
+file custom custom "1 round, each sends ≤ 1 buffers"
+says_what_custom_makes() {
+    run 0 verify --msccl "$files/custom.xml" || return 1
+    why=$(cat "$scratch/out")
+    grep -qx '#   rank 1, chunks 0 to 1: chunks 0 to 1 of rank 0' "$scratch/out" &&
+        grep -qx '#   rank 2, chunks 0 to 1: chunks 0 to 1 of rank 1' "$scratch/out" &&
+        ! grep -q 'rank 0, chunk' "$scratch/out"
+}
+check says_what_custom_makes
+check refuses_average_of_custom refuses 2 "has no average" bench --msccl "$files/custom.xml" -o avg
+
+# wrong NAME LINE WORDS STATUS
 wrong() { refuses "$4" "$files/wrong/$1.xml:$2: $3" verify --msccl "$files/wrong/$1.xml"; }
 check refuses_a_race wrong race 10 "thread block 1 of gpu 0 reads a chunk that its thread block 0 writes in line 7" 1
 check refuses_a_deadlock wrong deadlock 6 "thread blocks wait for each other: here block 0 of gpu 0 waits for a message from block 0 of gpu 1, which in line 13" 1

@@ -53,7 +53,8 @@ static void put_about(const struct clab_page *page)
     };
     const struct clab_problem *p = &page->trace->problem;
     if (!clab_listing_is_loose(p->listing))
-        fprintf(page->out, "<b>%s</b>: %s. ", clab_collective_name(p->collective), goals[p->collective]);
+        fprintf(page->out, "<b>%s</b>: %s. ", clab_problem_name(p),
+                clab_listing_is_custom(p->listing) ? "its result is what the schedule makes" : goals[p->collective]);
     fputs("<b>", page->out);
     put_text(page->out, page->trace->algorithm->name);
     fputs("</b>: ", page->out);
@@ -146,6 +147,8 @@ static void put_legend(const struct clab_page *page)
               page->out);
     else
         fputs("<li>Each rank has an array, which is cut into chunks: c0, c1 and so on.</li>\n", page->out);
+    if (clab_problem_has_input(p) && p->collective != CLAB_ALLTOALL)
+        fputs("<li>i0, i1 and so on are its input.</li>\n", page->out);
     if (p->collective == CLAB_ALLTOALL)
         fputs("<li>i0, i1 and so on are its input. <b class=\"word\">2→5</b> is data of rank 2 for rank 5.</li>\n",
               page->out);

@@ -29,7 +29,7 @@ const char *clab_span_label(const struct clab_trace *trace, int lane, struct cla
 const char *clab_trace_title(const struct clab_trace *trace, char out[200])
 {
     const struct clab_problem *p = &trace->problem;
-    int used = snprintf(out, 200, "%s %s, %d rank%s", clab_collective_name(p->collective), trace->algorithm->name,
+    int used = snprintf(out, 200, "%s %s, %d rank%s", clab_problem_name(p), trace->algorithm->name,
                         p->nranks, p->nranks == 1 ? "" : "s");
     if (clab_collective_rooted(p->collective))
         used += snprintf(out + used, 200 - (size_t)used, ", root %d", p->root);

@@ -113,8 +113,19 @@ void clab_listing_free(struct clab_listing *l)
     free(l->stages);
     free(l->steps);
     free(l->lines);
+    free(l->inputs);
+    free(l->outputs);
+    free(l->ends);
+    free(l->end_sets);
     free(l->head);
     free(l);
+}
+
+int clab_listing_make_custom(struct clab_listing *l)
+{
+    l->inputs = calloc((size_t)l->problem.nranks, sizeof *l->inputs);
+    l->outputs = calloc((size_t)l->problem.nranks, sizeof *l->outputs);
+    return l->inputs && l->outputs ? CLAB_OK : CLAB_ENOMEM;
 }
 
 int clab_listing_begin_stage(struct clab_listing *l)
@@ -190,14 +201,68 @@ static void report(const struct clab_listing *l, const struct clab_verify_result
         clab_error("%s: %s: %s", path, clab_flaw_text(result->flaw), result->text);
 }
 
+// ---- the result of a collective of its own -------------------------------------------------------------------
+
+static int words_of(const struct clab_listing *l)
+{
+    return (l->problem.nranks + 63) / 64;
+}
+
+// The last write stays.
+static void note_end(void *context, const struct clab_write *write)
+{
+    struct clab_listing *l = context;
+    const size_t at = (size_t)write->rank * (size_t)l->chunks + (size_t)write->chunk;
+    if (write->buffer != CLAB_DATA)
+        return;
+    l->ends[at].chunk = write->identity;
+    memcpy(l->end_sets + at * (size_t)words_of(l), write->set, (size_t)words_of(l) * sizeof *l->end_sets);
+}
+
+static int begin_ends(struct clab_listing *l)
+{
+    const size_t n = (size_t)l->problem.nranks * (size_t)l->chunks, words = (size_t)words_of(l);
+    l->ends = calloc(n + 1, sizeof *l->ends);
+    l->end_sets = calloc(n * words + 1, sizeof *l->end_sets);
+    if (!l->ends || !l->end_sets)
+        return CLAB_ENOMEM;
+    for (int rank = 0; rank < l->problem.nranks; rank++)
+        for (int c = 0; c < l->chunks; c++) {
+            const size_t at = (size_t)rank * (size_t)l->chunks + (size_t)c;
+            const bool holds = !l->has_input && c < l->inputs[rank];
+            l->ends[at].chunk = holds ? c : -1;
+            if (holds)
+                l->end_sets[at * words + (size_t)rank / 64] = UINT64_C(1) << rank % 64;
+        }
+    return CLAB_OK;
+}
+
+static void count_contributors(struct clab_listing *l)
+{
+    const int words = words_of(l);
+    for (size_t at = 0; at < (size_t)l->problem.nranks * (size_t)l->chunks; at++) {
+        struct clab_end *end = &l->ends[at];
+        const uint64_t *set = l->end_sets + at * (size_t)words;
+        for (int w = 0; w < words; w++)
+            for (uint64_t left = set[w]; left; left &= left - 1, end->n++)
+                end->origin = 64 * w + __builtin_ctzll(left);
+        if (end->n > 1)
+            end->origin = end->n == l->problem.nranks ? CLAB_EVERYONE : CLAB_SOME;
+        l->most = end->n > l->most ? end->n : l->most;
+    }
+}
+
 // Replay the listing to count its cost. Of a loose listing's cost only the bytes are used. So if there are too many
 // chunks to replay, all messages may count as the longest.
 static int count(struct clab_listing *l, struct clab_verifier *verifier, const char *path)
 {
     struct clab_problem problem = l->problem;
     struct clab_verify_result result;
+    const struct clab_observer observer = {.context = l, .write = clab_listing_is_custom(l) ? note_end : NULL};
     problem.count = 0;
-    int err = clab_verify(verifier, &problem, &l->algorithm, &result);
+    if (clab_listing_is_custom(l))
+        CLAB_TRY(begin_ends(l));
+    int err = clab_verify_observed(verifier, &problem, &l->algorithm, &observer, &result);
     if (err == CLAB_EWRONG && result.flaw != CLAB_FLAW_COST) {
         report(l, &result, path);
         return err;
@@ -205,6 +270,8 @@ static int count(struct clab_listing *l, struct clab_verifier *verifier, const c
     if (err == CLAB_ENOMEM)
         return err;
     l->cost = l->signals = result.found;
+    if (clab_listing_is_custom(l))
+        count_contributors(l);
     if (!l->loose)
         return CLAB_OK;
     l->calc = 1e-9 * (double)result.found.reduced;
@@ -266,6 +333,8 @@ uint64_t clab_listing_hash(const struct clab_listing *l)
 {
     uint64_t value = UINT64_C(14695981039346656037);
     const struct clab_problem *p = &l->problem;
+    for (int rank = 0; rank < p->nranks && clab_listing_is_custom(l); rank++)
+        HASH(&value, l->inputs[rank], l->outputs[rank]);
     HASH(&value, (int)p->collective, p->nranks, p->root, p->lanes, l->chunks, l->scratch, l->has_input, l->even);
     for (size_t i = 0; i <= l->nprograms; i++)
         HASH(&value, (int)l->programs[i]);

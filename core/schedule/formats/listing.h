@@ -15,6 +15,14 @@
 
 enum { CLAB_LISTING_NAME = 64 };
 
+// What a chunk of a result holds: a chunk of the inputs (-1: nothing), of one rank, of all (CLAB_EVERYONE), or the sum of
+// `n` of them (CLAB_SOME).
+enum { CLAB_SOME = -2 };
+
+struct clab_end {
+    int chunk, origin, n;
+};
+
 struct clab_listing {
     struct clab_problem problem; // what it is for; its `listing` is this one
     struct clab_algorithm algorithm;
@@ -22,6 +30,12 @@ struct clab_listing {
     char *head;                   // lines above a GOAL file's first rank, comments; NULL: none
     bool loose;
     bool is_closed;
+    // A collective of the file's own: an allreduce in shape, whose result is what the schedule makes. It has as many
+    // chunks of each rank's input and result as these say; (P) each, NULL: it is none.
+    int *inputs, *outputs;
+    struct clab_end *ends; // (P, chunks) found when it is closed
+    uint64_t *end_sets;    // (P, chunks, words of a bit for each rank) who contributed
+    int most;              // most contributors of a chunk
     bool has_input;             // the input is CLAB_INPUT: its calls are not in place (clab_problem_has_input)
     bool combines;              // there are COMBINE steps
     bool even;                  // chunks are of one size: the count must be a multiple of them all
@@ -42,6 +56,14 @@ static inline bool clab_listing_is_loose(const struct clab_listing *listing)
 {
     return listing && listing->loose;
 }
+
+static inline bool clab_listing_is_custom(const struct clab_listing *listing)
+{
+    return listing && listing->outputs;
+}
+
+// Make it a collective of its own: 0 chunks of each, to be filled in.  errors: CLAB_ENOMEM
+int clab_listing_make_custom(struct clab_listing *listing);
 
 static inline bool clab_listing_is_even(const struct clab_listing *listing)
 {

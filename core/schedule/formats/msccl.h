@@ -4,14 +4,24 @@
 //
 // - Written: lane, distance of the peer, and number of the message in its stage select the thread block and its
 //   channel. A step waits (depid, deps) for the steps of the stage before it in other blocks. A receive also waits for
-//   the reads of its destination in its own stage. All collectives but alltoall are in place. `lanes`, `root`, `stage`
-//   and `at` are our attributes, which other readers ignore.
-// - Read: a file with `stage` has its stages. In others a step's stage is the longest path to it through its thread
-//   block and its dependences; a receive is in the stage of the send just before it. So the blocks of a GPU wait for
-//   each other at the end of each stage. `rcs`, `rrcs` and `rrs` become a receive and a send. `re` (and `ra`) reduces
-//   data that was not received; no schedule here does that, so it is refused. Input and output are one buffer, but for
-//   an alltoall.
-// - Allreduce, reduce, broadcast, allgather, reduce_scatter and alltoall.
+//   the reads of its destination in its own stage. `lanes`, `root`, `even`, `stage` and `at` are our attributes, which
+//   other readers ignore.
+// - Read: a file with `stage` has its stages. In others the thread blocks are run as MSCCL runs them (msccl_order.c): a
+//   send goes on before it is received, up to the messages that a connection holds (NCCL has 8 steps: by LL and LL128 8
+//   messages, by Simple 2); messages match by connection, which is peer and channel. Each round of that run is a stage.
+//   A message is sent and received in the round of its receipt, so that no rank of ours waits in a circle; if its source
+//   changes before, it is copied aside. So what rule 2 of schedule.h demands of a schedule, that it needs no buffers, is
+//   true of each that is read.
+// - Any other order of the thread blocks must give the same: what two of them do to a chunk without order is refused
+//   (msccl_race.c). So are thread blocks that wait for each other.
+// - `rcs`, `rrcs` and `rrs` become a receive and a send in the round after it; `rrs` adds into scratch. `re` is a
+//   COMBINE. (`ra`, which no interpreter runs, is refused.)
+// - `inplace` and `outofplace` say for which calls the file is. In place, input and output are one buffer. Out of place,
+//   'i' is CLAB_INPUT, and is not written. A file for both is proved for both.
+// - Allreduce, reduce, broadcast, allgather, reduce_scatter and alltoall (out of place only). A `custom` collective has
+//   its own input and result, of i_chunks and o_chunks; it is proved that each chunk of the result is something, and
+//   always the same.
+// - Memory is in proportion to the file (msccl_places.c).
 // Source: microsoft/msccl-tools, which writes it, and microsoft/msccl and Azure/msccl-executor-nccl, which run it. (The
 // latter calls a reduce_scatter "reducescatter".)
 #pragma once
@@ -29,8 +39,8 @@ int clab_msccl_write(const struct clab_problem *problem, const struct clab_algor
                      enum clab_msccl_reader reader, FILE *out);
 
 // Read a schedule, and prove it; `path` is for messages.
-//   errors: CLAB_EPARSE, CLAB_EWRONG (one logged line names file, line and what is wrong), CLAB_EUNSUPPORTED (built
-//           without expat), CLAB_ENOMEM
+//   errors: CLAB_EPARSE, CLAB_EWRONG, CLAB_EDEADLOCK (one logged line names file, line and what is wrong),
+//           CLAB_EUNSUPPORTED (built without expat, or too large to be proved), CLAB_ENOMEM
 int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_p);
 
 // ---- between reading and lowering ----------------------------------------------------------------------------
@@ -79,6 +89,7 @@ struct clab_msccl {
     bool inplace, outofplace;       // the calls that it is for
     bool has_input;                 // 'i' is CLAB_INPUT: it is read as of a call out of place
     bool staged;                    // each step has `stage`
+    bool custom;                    // a collective of its own: of an allreduce's shape
     bool even;                      // chunks are of one size
     struct clab_msccl_gpu *gpus;    // (ngpus)
     struct clab_msccl_block *blocks;

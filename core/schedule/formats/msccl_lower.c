@@ -216,9 +216,9 @@ static int add_step(struct context *c)
 static int longest_sent(const struct clab_msccl *m, const struct clab_msccl_block *block)
 {
     int longest = 0;
-    for (const struct clab_msccl_step *step = m->steps + block->first; step < m->steps + block->first + block->nsteps;
-         step++)
-        longest = msccl_sends(step->type) && step->count > longest ? step->count : longest;
+    for (int i = block->first; i < block->first + block->nsteps; i++)
+        if (msccl_sends(m->steps[i].type) && m->steps[i].count > longest)
+            longest = m->steps[i].count;
     return longest;
 }
 
@@ -328,6 +328,22 @@ static int check_order(const struct lowering *w)
     return err;
 }
 
+static int declare(const struct clab_msccl *m, struct clab_listing *listing)
+{
+    CLAB_TRY(clab_listing_make_custom(listing));
+    for (int rank = 0; rank < m->ngpus; rank++) {
+        const int in = m->gpus[rank].inputs, out = m->gpus[rank].outputs;
+        if (in > m->chunks || out > m->chunks) {
+            clab_error("%s:%d: i_chunks=\"%d\" and o_chunks=\"%d\" are more than nchunksperloop=\"%d\"", m->path,
+                       m->gpus[rank].line, in, out, m->chunks);
+            return CLAB_EPARSE;
+        }
+        listing->inputs[rank] = in;
+        listing->outputs[rank] = out;
+    }
+    return CLAB_OK;
+}
+
 static int list(struct lowering *w, struct clab_listing *listing)
 {
     int next = 0;
@@ -352,7 +368,9 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
     listing->scratch = (w->scratch + w->aside + w->chunks - 1) / w->chunks;
     listing->even = m->even;
     listing->has_input = m->has_input;
-    int err = list(w, listing);
+    int err = m->custom ? declare(m, listing) : CLAB_OK;
+    if (!err)
+        err = list(w, listing);
     if (err)
         clab_listing_free(listing);
     else

@@ -100,13 +100,18 @@ int msccl_bound_chunks(struct clab_msccl *m)
         int scratch = 0;
         count_uses(m, gpu, &uses, &scratch);
         all += uses;
-        if (m->chunks > ALWAYS && m->chunks > 2 * uses) {
+        if (m->chunks > ALWAYS && m->chunks > 2 * uses && !m->custom) {
             clab_error("%s:%d: nchunksperloop=\"%d\", but the steps of gpu %d use no more than %ld chunks", m->path,
                        gpu->line, m->chunks, rank, uses);
             return CLAB_EPARSE;
         }
         if (!m->staged && scratch < gpu->scratch)
             gpu->scratch = scratch;
+    }
+    if (m->custom && m->chunks > ALWAYS + 2 * all) {
+        clab_error("%s: nchunksperloop=\"%d\", but all steps together use no more than %ld chunks", m->path, m->chunks,
+                   all);
+        return CLAB_EPARSE;
     }
     for (int rank = 0; rank < m->ngpus; rank++)
         if (m->gpus[rank].scratch > ALWAYS + ALWAYS * all) {

@@ -65,9 +65,10 @@ static int refuse(const struct race *r, int step, bool writes, int other, bool o
 {
     const struct clab_msccl *m = r->m;
     clab_error("%s:%d: thread block %d of gpu %d %s a chunk that its thread block %d %s in line %d, and nothing orders "
-               "the two: add depid and deps",
+               "the two%s: add depid and deps",
                m->path, m->steps[step].line, m->blocks[r->block_of[step]].id, r->rank, writes ? "writes" : "reads",
-               m->blocks[r->block_of[other]].id, other_writes ? "writes" : "reads", m->steps[other].line);
+               m->blocks[r->block_of[other]].id, other_writes ? "writes" : "reads", m->steps[other].line,
+               m->has_input ? "" : " (in place, 'i' and 'o' are one)");
     return CLAB_EWRONG;
 }
 

@@ -104,12 +104,15 @@ static void take_collective(struct reader *r, const char *text)
                                                  CLAB_ALLGATHER, CLAB_REDUCE_SCATTER, CLAB_ALLTOALL};
     if (text && !strcmp(text, "reducescatter"))
         text = "reduce_scatter";
+    m->custom = text && !strcmp(text, "custom");
+    if (m->custom)
+        text = clab_collective_name(CLAB_ALLREDUCE);
     for (size_t i = 0; text && i < sizeof known / sizeof *known; i++)
         if (!strcmp(text, clab_collective_name(known[i]))) {
             m->collective = known[i];
             return;
         }
-    FAIL(r, "%s:%d: coll=\"%.30s\" is not allreduce, reduce, broadcast, allgather, reduce_scatter or alltoall", m->path,
+    FAIL(r, "%s:%d: coll=\"%.30s\" is not allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall or custom", m->path,
          line_of(r), text ? text : "");
 }
 

@@ -241,8 +241,14 @@ static void write_rank(const struct writer *w)
 {
     const struct clab_problem *p = w->problem;
     int own = p->lanes * w->chunks, all = own * clab_problem_blocks(p);
+    const struct clab_listing *custom = clab_listing_is_custom(p->listing) ? p->listing : NULL;
     fprintf(w->out, "  <gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"%d\">\n", w->rank,
-            p->collective == CLAB_ALLGATHER ? own : all, p->collective == CLAB_REDUCE_SCATTER ? own : all,
+            custom                            ? custom->inputs[w->rank]
+            : p->collective == CLAB_ALLGATHER ? own
+                                              : all,
+            custom                                 ? custom->outputs[w->rank]
+            : p->collective == CLAB_REDUCE_SCATTER ? own
+                                                   : all,
             own * w->algorithm->scratch(p));
     for (int b = 0; b < w->nblocks; b++) {
         const struct block *block = &w->blocks[b];
@@ -259,7 +265,7 @@ static void write_rank(const struct writer *w)
 static const char *collective_name(const struct writer *w)
 {
     const bool is_azure = w->reader == CLAB_MSCCL_AZURE && w->problem->collective == CLAB_REDUCE_SCATTER;
-    return is_azure ? "reducescatter" : clab_collective_name(w->problem->collective);
+    return is_azure ? "reducescatter" : clab_problem_name(w->problem);
 }
 
 static void write_head(const struct writer *w)
@@ -351,6 +357,10 @@ int clab_msccl_write(const struct clab_problem *problem, const struct clab_algor
                        .chunks = algorithm->chunks(problem),
                        .parallel = 1,
                        .nchannels = 1};
+    if (reader == CLAB_MSCCL_AZURE && clab_listing_is_custom(problem->listing)) {
+        clab_error("Azure's executor has no custom collectives; use --format msccl");
+        return CLAB_EUNSUPPORTED;
+    }
     if (!has_collective(problem->collective) || clab_listing_is_loose(problem->listing)) {
         clab_error("MSCCL has no %s; use --format goal", clab_listing_is_loose(problem->listing)
                                                              ? "schedules of GOAL, which says nothing of chunks"

@@ -7,12 +7,20 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/schedule/formats/listing.h"
 
 static void give(struct clab_replay *r, int rank, enum clab_buffer buffer, int chunk)
 {
     size_t index = clab_replay_index(r, rank, buffer, chunk);
     r->identity[index] = chunk;
     r->set[index * (size_t)r->words + (size_t)rank / 64] = UINT64_C(1) << rank % 64;
+}
+
+// A collective of a file's own says how many chunks each rank's input has.
+static bool is_declared(const struct clab_replay *r, int rank, int chunk)
+{
+    const struct clab_listing *listing = r->problem->listing;
+    return !clab_listing_is_custom(listing) || chunk < listing->inputs[rank];
 }
 
 // The collective's entry state.
@@ -25,10 +33,10 @@ static void give_inputs(struct clab_replay *r)
     memset(r->used, 0, n * sizeof *r->used);
     for (int rank = 0; rank < r->problem->nranks; rank++) {
         for (int chunk = 0; chunk < r->base[CLAB_INPUT]; chunk++)
-            if (clab_problem_holds(r->problem, rank, chunk / r->chunks))
+            if (clab_problem_holds(r->problem, rank, chunk / r->chunks) && is_declared(r, rank, chunk))
                 give(r, rank, CLAB_DATA, chunk);
         for (int chunk = 0; chunk < r->base[CLAB_SCRATCH] - r->base[CLAB_INPUT]; chunk++)
-            if (clab_problem_in_block(r->problem, rank, chunk / r->chunks) >= 0)
+            if (clab_problem_in_block(r->problem, rank, chunk / r->chunks) >= 0 && is_declared(r, rank, chunk))
                 give(r, rank, CLAB_INPUT, chunk);
     }
 }

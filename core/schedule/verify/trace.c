@@ -9,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
+#include "core/schedule/formats/listing.h"
 
 struct recorder {
     struct clab_trace trace;
@@ -255,6 +256,8 @@ void clab_trace_free(struct clab_trace *trace)
 int clab_trace_complete(const struct clab_trace *trace)
 {
     int input_block;
+    if (clab_listing_is_custom(trace->problem.listing))
+        return trace->problem.listing->most;
     return clab_problem_origin(&trace->problem, 0, 0, &input_block) == CLAB_EVERYONE ? trace->problem.nranks : 1;
 }
 
