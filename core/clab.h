@@ -259,6 +259,9 @@ int clab_work_test(struct clab_work *work, bool *done_p);
 // Seconds, monotonic, the same clock on all ranks of a host. On the backend sim it is this rank's virtual time: it
 // starts at 0, and moves by what is waited for and by what clab_compute is told.
 double clab_seconds(void);
+// Of these, the seconds so far in which this thread was ready to run, and others had its core: what a busy machine adds to
+// its times. 0 in virtual time, and where the system does not say.
+double clab_seconds_kept(void);
 
 // Something that this rank does from begin to end, under a name of at most 31 characters: for the trace (--trace FILE, or
 // CLAB_TRACE, writes what all ranks did when, for Perfetto: commlab trace), and for what is counted within it
@@ -289,6 +292,8 @@ struct clab_counts {
     size_t communicators_destroyed;             // of those that were made
     size_t collectives_queued;                  // that were started while one before them had not been waited for
     size_t started, waited_for;                 // works of all kinds: equal once nothing is left to wait for
+    size_t resent; // messages to this rank that a described network lost, and sent again; a collective's, in virtual time,
+                   // are rank 0's
 };
 struct clab_counts clab_job_counts(const struct clab_job *job);
 

@@ -160,7 +160,7 @@ static int run(struct model_endpoint *e)
     for (int r = 0; r < e->nranks; r++)
         messages += ranks[r].traffic.messages;
     const double stall =
-        are_on_several_nodes(e) ? clab_clock_round(clab_net_stall(e->domain->net, messages, c->entered)) : 0;
+        are_on_several_nodes(e) ? clab_clock_round(model_stall(e->domain, messages, c->entered)) : 0;
     for (int r = 0; r < e->nranks; r++) {
         slots[r].due = ranks[r].due + stall;
         slots[r].traffic = ranks[r].traffic;

@@ -67,6 +67,18 @@ int model_host(const struct clab_domain *domain, int rank)
     return rank / model_domain(domain)->net->ranks_per_node;
 }
 
+size_t model_resent(const struct clab_domain *domain)
+{
+    return model_domain(domain)->resent;
+}
+
+double model_stall(struct model_domain *domain, size_t messages, uint64_t seed)
+{
+    const double stall = clab_net_stall(domain->net, messages, seed);
+    domain->resent += stall > 0 ? (size_t)(stall / domain->net->resend + 0.5) : 0;
+    return stall;
+}
+
 // ---- endpoint ------------------------------------------------------------------------------------------------
 
 static void free_endpoint(struct model_endpoint *e)

@@ -218,6 +218,7 @@ static const struct clab_time virtual_time = {
     .open = open_time,
     .net = net_name,
     .host = model_host,
+    .resent = model_resent,
 };
 
 const struct clab_backend clab_backend_sim = {

@@ -25,6 +25,7 @@ struct model_domain {
     struct clab_net *net;
     struct clab_clock clock;
     uint64_t received; // messages, ever, by wait.c
+    size_t resent;     // of them, or of the collectives that this rank has run: lost, and sent again
     bool crowded;
     int nranks; // of the job
 };
@@ -77,6 +78,10 @@ void model_message_end(struct model_endpoint *e, struct model_message *done);
 // ---- slots that both policies share --------------------------------------------------------------------------
 
 int model_host(const struct clab_domain *domain, int rank); // of struct clab_time
+size_t model_resent(const struct clab_domain *domain);
+
+// Seconds that `messages` are late because some of them are lost (clab_net_stall), which counts.
+double model_stall(struct model_domain *domain, size_t messages, uint64_t seed);
 
 void model_detach(struct clab_domain *domain);
 int model_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);

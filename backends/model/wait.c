@@ -45,7 +45,7 @@ static void receive(struct model_endpoint *e, const struct clab_transfer *t, str
     m->posted = m->stamp.head;
     m->due = clab_clock_receive(&e->domain->clock, e->job_ranks[t->peer], t->bytes, 0, m->stamp);
     if (leaves_node(e, t->peer))
-        m->due += clab_net_stall(e->domain->net, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
+        m->due += model_stall(e->domain, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
 }
 
 static int test_one(struct model_endpoint *e, struct clab_transfer *t)
@@ -186,6 +186,7 @@ int clab_backend_emulate(struct clab_bootstrap *boot, const char *name, struct c
     }
     delayed = clab_wall_time;
     delayed.host = model_host;
+    delayed.resent = model_resent;
     prctl(PR_SET_TIMERSLACK, 1UL); // ns; by default a sleep may last 50 us longer
     domain->base.backend = inner->nap ? &emulated_with_nap : &emulated;
     *domain_p = &domain->base;

@@ -106,7 +106,8 @@ static int add_spans(const struct clab_record *record, struct clab_timeline *tim
         if (!is_shown(item))
             continue;
         struct clab_timeline_span *s = &spans[n++];
-        *s = (struct clab_timeline_span){.begin = item->begin,
+        *s = (struct clab_timeline_span){.kept = -1,
+                                         .begin = item->begin,
                                          .end = item->end,
                                          .bytes = item->peer >= 0 ? (int64_t)item->bytes : -1,
                                          .process = item->rank,

@@ -40,15 +40,17 @@ int clab_copy(struct clab_job *job, void *out, const void *in, size_t bytes)
     if (!bytes)
         return CLAB_OK;
     const bool is_traced = job->trace && !clab_time_is_exact(); // there it takes no time
+    clab_job_enter(job);
     if (is_traced) {
         clab_trace_span_begin(job->trace, CLAB_SPAN_MEMORY);
         clab_trace_span_bytes(job->trace, 2.0 * (double)bytes);
     }
-    clab_job_enter(job);
     job->backend->device->copy(out, in, bytes);
     const int err = job->backend->device->finish();
-    if (is_traced)
+    if (is_traced) {
+        clab_trace_span_stop(job->trace);
         clab_trace_span_end(job->trace);
+    }
     clab_job_leave(job);
     return err;
 }

@@ -38,32 +38,16 @@ struct column {
     bool is_seconds;
 };
 
-#define SECONDS(field)                                    \
-    {                                                     \
-#field, offsetof(struct clab_counts, field), true \
-    }
-#define NUMBER(field)                                      \
-    {                                                      \
-#field, offsetof(struct clab_counts, field), false \
-    }
+#define SECONDS(field) {#field, offsetof(struct clab_counts, field), true}
+#define NUMBER(field) {#field, offsetof(struct clab_counts, field), false}
 #define COLLECTIVE(kind, name) {name, offsetof(struct clab_counts, collectives) + sizeof(size_t) * (kind), false},
-static const struct column columns[] = {CLAB_COLLECTIVES(COLLECTIVE) SECONDS(seconds),
-                                        SECONDS(computed),
-                                        NUMBER(communicators),
-                                        NUMBER(monitored_barriers),
-                                        NUMBER(sends),
-                                        NUMBER(receives),
-                                        NUMBER(messages),
-                                        NUMBER(bytes_sent),
-                                        NUMBER(bytes_received),
-                                        NUMBER(registrations),
-                                        NUMBER(bytes_registered),
-                                        NUMBER(failed_allocations),
-                                        NUMBER(communicators_destroyed),
-                                        NUMBER(collectives_queued),
-                                        NUMBER(bytes_across),
-                                        NUMBER(started),
-                                        NUMBER(waited_for)};
+static const struct column columns[] = {
+    CLAB_COLLECTIVES(COLLECTIVE) SECONDS(seconds), SECONDS(computed),         NUMBER(communicators),
+    NUMBER(monitored_barriers),                    NUMBER(sends),             NUMBER(receives),
+    NUMBER(messages),                              NUMBER(bytes_sent),        NUMBER(bytes_received),
+    NUMBER(registrations),                         NUMBER(bytes_registered),  NUMBER(failed_allocations),
+    NUMBER(communicators_destroyed),               NUMBER(collectives_queued), NUMBER(bytes_across),
+    NUMBER(resent),                                NUMBER(started),           NUMBER(waited_for)};
 enum { NCOLUMNS = sizeof columns / sizeof *columns };
 
 static double get(const struct clab_counts *counts, const struct column *c)
@@ -107,6 +91,7 @@ static struct clab_counts read_now(const struct clab_job *job)
     clab_job_enter(job);
     now = job->counts;
     now.seconds = clab_seconds();
+    now.resent = job->backend->time->resent(job->domain);
     clab_job_leave(job);
     return now;
 }

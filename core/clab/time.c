@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/base/clock.h"
+#include "core/base/kept.h"
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "core/clab/counts.h"
@@ -28,6 +29,12 @@ bool clab_time_is_exact(void)
 double clab_seconds(void)
 {
     return followed ? followed->backend->time->now(followed) : clab_now();
+}
+
+double clab_seconds_kept(void)
+{
+    const double kept = clab_time_is_exact() ? 0 : clab_kept();
+    return isnan(kept) ? 0 : kept;
 }
 
 // A check counts, and looks at no time that is measured.
@@ -58,6 +65,7 @@ static void end_trace(struct clab_job *job)
 {
     if (!job->trace)
         return;
+    clab_trace_span_stop(job->trace);
     clab_job_enter(job);
     clab_trace_span_end(job->trace);
     clab_job_leave(job);

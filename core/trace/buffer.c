@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/kept.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/variables.h"
@@ -20,6 +21,12 @@ int clab_trace_check(void)
         return CLAB_OK;
     CLAB_TRY(clab_json_check());
     return clab_output_check(path);
+}
+
+// Virtual time does not pass while others have the core.
+double clab_trace_kept(const struct clab_trace *trace)
+{
+    return trace->domain->backend->time->is_exact ? NAN : clab_kept();
 }
 
 int clab_trace_open(const struct clab_trace_job *job, struct clab_trace **trace_p)
@@ -39,6 +46,8 @@ int clab_trace_open(const struct clab_trace_job *job, struct clab_trace **trace_
     trace->domain = job->domain;
     trace->process = job->boot->rank;
     trace->from = -INFINITY;
+    trace->opened = clab_trace_now(trace);
+    trace->kept = clab_trace_kept(trace);
     *trace_p = trace;
     return CLAB_OK;
 }
@@ -92,6 +101,7 @@ void clab_trace_span_begin(struct clab_trace *trace, const char *name)
     *span = (struct clab_timeline_span){
         .bytes = -1, .process = trace->process, .row = CLAB_ROW_COMPUTE, .peer = -1, .stage = -1};
     snprintf(span->name, sizeof span->name, "%s", name);
+    span->kept = clab_trace_kept(trace);
     span->begin = clab_trace_now(trace);
 }
 
@@ -101,6 +111,16 @@ void clab_trace_span_bytes(struct clab_trace *trace, double bytes)
         trace->open[trace->depth - 1].bytes = (int64_t)bytes;
 }
 
+void clab_trace_span_stop(struct clab_trace *trace)
+{
+    if (trace->depth == 0 || trace->depth > TRACE_DEPTH)
+        return;
+    struct clab_timeline_span *span = &trace->open[trace->depth - 1];
+    span->end = clab_trace_now(trace);
+    const double kept = clab_trace_kept(trace) - span->kept;
+    span->kept = kept >= 0 ? kept : -1;
+}
+
 void clab_trace_span_end(struct clab_trace *trace)
 {
     if (trace->depth == 0 || --trace->depth >= TRACE_DEPTH)
@@ -108,5 +128,4 @@ void clab_trace_span_end(struct clab_trace *trace)
     struct clab_timeline_span *span = &trace->spans[trace->nspans % TRACE_SPANS];
     overwrite(trace, trace->nspans++, TRACE_SPANS, span->end);
     *span = trace->open[trace->depth];
-    span->end = clab_trace_now(trace);
 }

@@ -51,7 +51,10 @@ double clab_trace_now(const struct clab_trace *trace);
 void clab_trace_stage(struct clab_trace *trace, uint32_t serial, int lane, int stage, double begin);
 
 // What is computed: clab_span_begin and clab_span_end of clab.h.
+// clab_trace_span_stop says when it was over, and clab_trace_span_end keeps it: that one waits for its turn with the
+// progress thread, which is no part of the span.
 void clab_trace_span_begin(struct clab_trace *trace, const char *name);
+void clab_trace_span_stop(struct clab_trace *trace);
 void clab_trace_span_end(struct clab_trace *trace);
 // The innermost that is open reads and writes so many bytes of memory.
 void clab_trace_span_bytes(struct clab_trace *trace, double bytes);

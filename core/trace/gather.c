@@ -76,7 +76,24 @@ static int compare_clocks(struct pair *pair, bool is_first, double *ahead_p, dou
 struct header {
     uint64_t ncalls, nstages, nspans; // ever
     double from;                      // s: as in struct clab_trace
+    double kept;                      // of the time since then, the part in which others had its core; NAN: not known
+    uint64_t resent;                  // messages to this rank that a described network has lost
 };
+
+static double part_kept(const struct clab_trace *trace)
+{
+    return (clab_trace_kept(trace) - trace->kept) / (clab_trace_now(trace) - trace->opened);
+}
+
+static struct header header_of(const struct clab_trace *trace)
+{
+    return (struct header){.ncalls = trace->ncalls,
+                           .nstages = trace->nstages,
+                           .nspans = trace->nspans,
+                           .from = trace->from,
+                           .kept = part_kept(trace),
+                           .resent = trace->domain->backend->time->resent(trace->domain)};
+}
 
 static int kept(uint64_t n, int room)
 {
@@ -101,7 +118,7 @@ static int pass(struct pair *pair, bool is_first, void *data, size_t bytes)
 static int hand_in(const struct clab_trace_job *job, struct clab_trace *trace)
 {
     struct pair pair = pair_of(job, job->boot->rank);
-    const struct header header = {trace->ncalls, trace->nstages, trace->nspans, trace->from};
+    const struct header header = header_of(trace);
     struct header both[2];
     double ahead, error;
     CLAB_TRY(compare_clocks(&pair, false, &ahead, &error));
@@ -117,6 +134,8 @@ struct gathered {
     struct clab_timeline timeline;
     uint64_t ncalls, nstages, nspans; // that all ranks have written, ever
     double from;                      // s: before that, some are overwritten
+    double kept;                      // of the time, the part in which others had a rank's core: sum over ranks
+    uint64_t resent;                  // by all ranks
     double error;                     // s that clocks may differ, at most
     int missing;                      // ranks that handed nothing in
     char names[64];                   // the first of them
@@ -139,7 +158,7 @@ static void shift(struct clab_trace *trace, double ahead)
     }
 }
 
-static int add(struct gathered *g, const struct clab_trace *trace)
+static int add(struct gathered *g, const struct clab_trace *trace, const struct header *header)
 {
     const int ncalls = kept(trace->ncalls, TRACE_CALLS), nstages = kept(trace->nstages, TRACE_STAGES);
     const int nspans = kept(trace->nspans, TRACE_SPANS);
@@ -147,19 +166,23 @@ static int add(struct gathered *g, const struct clab_trace *trace)
     g->nstages += trace->nstages;
     g->nspans += trace->nspans;
     g->from = fmax(g->from, trace->from);
+    g->kept += header->kept;
+    g->resent += header->resent;
     CLAB_TRY(clab_timeline_add_calls(&g->timeline, trace->calls, ncalls));
     CLAB_TRY(clab_timeline_add_stages(&g->timeline, trace->stages, nstages));
     return clab_timeline_add_spans(&g->timeline, trace->spans, nspans);
 }
 
 // Read rank `other`'s trace into `trace`.
-static int take(const struct clab_trace_job *job, int other, struct clab_trace *trace, double *error_p)
+static int take(const struct clab_trace_job *job, int other, struct clab_trace *trace, struct header *header_p,
+                double *error_p)
 {
     struct pair pair = pair_of(job, other);
-    struct header header = {0}, both[2];
+    struct header nothing = {0}, both[2];
     double ahead;
     CLAB_TRY(compare_clocks(&pair, true, &ahead, error_p));
-    CLAB_TRY(exchange(&pair, &header, sizeof header, both));
+    CLAB_TRY(exchange(&pair, &nothing, sizeof nothing, both));
+    *header_p = both[1];
     trace->ncalls = both[1].ncalls;
     trace->nstages = both[1].nstages;
     trace->nspans = both[1].nspans;
@@ -183,10 +206,11 @@ static void miss(struct gathered *g, int rank)
 static int gather(const struct clab_trace_job *job, struct clab_trace *trace, struct gathered *g)
 {
     bool waits = true;
-    CLAB_TRY(add(g, trace));
+    struct header header = header_of(trace);
+    CLAB_TRY(add(g, trace, &header));
     for (int rank = 1; rank < job->boot->nranks; rank++) {
         double error = 0;
-        const int err = waits ? take(job, rank, trace, &error) : CLAB_ETIMEOUT;
+        const int err = waits ? take(job, rank, trace, &header, &error) : CLAB_ETIMEOUT;
         if (err == CLAB_ENOMEM)
             return err;
         waits &= err != CLAB_ETIMEOUT;
@@ -195,7 +219,7 @@ static int gather(const struct clab_trace_job *job, struct clab_trace *trace, st
             continue;
         }
         g->error = error > g->error ? error : g->error;
-        CLAB_TRY(add(g, trace));
+        CLAB_TRY(add(g, trace, &header));
     }
     return CLAB_OK;
 }
@@ -237,6 +261,12 @@ static int describe(const struct clab_trace_job *job, const struct gathered *g, 
     CLAB_TRY(clab_manifest_add(about, "backend", "%s", job->backend));
     CLAB_TRY(clab_manifest_add(about, "ranks", "%d", job->boot->nranks));
     CLAB_TRY(describe_clocks(job, g, about));
+    if (isfinite(g->kept))
+        CLAB_TRY(clab_manifest_add(about, "kept", "%.1f %% of the ranks' time, in which others had their cores",
+                                   100 * g->kept / (job->boot->nranks - g->missing)));
+    if (g->resent)
+        CLAB_TRY(clab_manifest_add(about, "resent", "%llu messages, which the described network had lost",
+                                   (unsigned long long)g->resent));
     if (*overwritten)
         CLAB_TRY(clab_manifest_add(about, "overwritten", "%s", overwritten));
     if (g->missing)

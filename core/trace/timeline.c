@@ -218,6 +218,7 @@ static void write_span(struct rows *rows, const struct clab_timeline_span *s, do
         {"bytes", s->bytes >= 0 ? clab_cell_integer(s->bytes) : clab_cell_none()},
         {"peer", s->peer >= 0 ? clab_cell_integer(s->peer) : clab_cell_none()},
         {"stage", s->stage >= 0 ? clab_cell_integer(s->stage) : clab_cell_none()},
+        {"kept", s->kept >= 0 ? clab_cell_real(1e6 * s->kept) : clab_cell_none()},
     };
     const int row = place(rows, s->process, s->row, s->begin, s->end);
     clab_viewer_slice(rows->viewer, process_of(rows->kind, s->process), row, s->row < CLAB_ROW_OUT ? "compute" : "port",

@@ -55,6 +55,7 @@ enum { CLAB_ROW_STRIDE = 128 };
 
 struct clab_timeline_span {
     double begin, end;
+    double kept;                       // s of it in which others had the rank's core (base/kept.h); below 0: not known
     int64_t bytes;                     // -1: none
     int32_t process, row, peer, stage; // peer, stage: -1: none
     char name[CLAB_TIMELINE_NAME];

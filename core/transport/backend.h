@@ -115,6 +115,8 @@ struct clab_time {
     const char *(*net)(const struct clab_domain *domain);
     // The host of the described network that `rank` of the job is on; -1: of the machine's own, which the job knows.
     int (*host)(const struct clab_domain *domain, int rank);
+    // Messages to this rank that a described network has lost so far, and sent again; 0 where it is the machine's own.
+    size_t (*resent)(const struct clab_domain *domain);
 };
 
 extern const struct clab_time clab_wall_time;

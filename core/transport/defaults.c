@@ -148,10 +148,17 @@ static int wall_host(const struct clab_domain *domain, int rank)
     return -1;
 }
 
+static size_t wall_resent(const struct clab_domain *domain)
+{
+    (void)domain;
+    return 0;
+}
+
 const struct clab_time clab_wall_time = {.now = wall_now,
                                          .reach = wall_reach,
                                          .compute = wall_compute,
                                          .settle = wall_settle,
                                          .open = wall_open,
                                          .net = wall_net,
-                                         .host = wall_host};
+                                         .host = wall_host,
+                                         .resent = wall_resent};
