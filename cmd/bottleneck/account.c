@@ -6,164 +6,34 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cmd/bottleneck/desk.h"
 #include "core/base/err.h"
 #include "core/base/stats.h"
-#include "core/base/vector.h"
 #include "sim/sim.h"
 
-static const double worth = 0.05;       // of the time: the target for overhead
-static const double for_one = 0.7;      // of all waiting is for one rank: far more than chance gives one of two or more
-static const double stalled = 3;        // times the median of its kind: other causes rarely make a call that much longer
-static const double too_slow = 1.5;     // times as long as the network says: its descriptions are right to well below that
-static const double mostly = 0.5;       // of the busy time: a buffer limited the connection more often than not
-static const double displaced = 1.1;    // times as long as memory should take: above what runs differ by
+static const double worth = 0.05;    // of the time: the target for overhead
+static const double for_one = 0.7;   // of all waiting is for one rank: far more than chance gives one of two or more
+static const double stalled = 3;     // times the median of its kind: other causes rarely make a call that much longer
+static const double too_slow = 1.5;  // times as long as the network says: its descriptions are right to well below that
+static const double mostly = 0.5;    // of the busy time: a buffer limited the connection more often than not
+static const double displaced = 1.1; // times as long as memory should take: above what runs differ by
+static const double uneven = 1.5;    // times as long: less than that, the same work differs where others use the caches
+static const double crowded = 1.5;   // programs per core that want one: where the kernel does not say who had them
 enum {
-    FEW = 4,           // calls of a kind have a median that one stalled call does not move
     APART = 4,         // times larger: only then small and large calls can tell a window from a slow wire
     LEAST_BYTES = 1024 // below, a call costs what an empty one does, and says nothing of bytes
 };
 
-// One collective of all ranks.
-struct exchange {
-    double last;     // s: when the last rank came
-    int late;        // which one
-    double transfer; // s from then until the last rank was done
-    double exposed;  // s of that in which no rank computes
-    double
-        waited; // s before that, and of that, in which a rank computes nothing, but waits for others: mean over ranks
-    int kind;
-};
-
-// What is known of a kind of calls.
-struct kind {
-    const struct bottleneck_call *call;
-    int n;
-    double usual;    // s: the median of its transfers
-    double expected; // s by the network; NAN: not known
-};
-
-struct desk {
-    const struct bottleneck_run *run;
-    const struct clab_net *net;
-    struct exchange *exchanges; // (n)
-    struct kind *kinds;
-    int n;
-    struct bottleneck_rank busy; // its computes: when any rank computes
-    double empty;                // s that an allreduce without bytes takes
-    double expected_empty;
-};
-
-// ---- intervals -----------------------------------------------------------------------------------------------
-
-// Seconds from `begin` to `end` in which the rank computes nothing.
-static double idle(const struct bottleneck_rank *rank, double begin, double end)
-{
-    if (end <= begin)
-        return 0;
-    double left = end - begin;
-    int low = 0, high = rank->ncomputes; // the first that ends after `begin`
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (rank->computes[middle].end > begin)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    for (int i = low; i < rank->ncomputes && rank->computes[i].begin < end; i++)
-        left -= fmin(end, rank->computes[i].end) - fmax(begin, rank->computes[i].begin);
-    return fmax(0, left);
-}
-
-// Whether ranks wait in it for one rank, or, in a barrier, for the last one, and not for data of all others.
-static bool is_waited_for(enum clab_collective collective)
-{
-    return collective == CLAB_BROADCAST || collective == CLAB_SCATTER || collective == CLAB_BARRIER ||
-           collective == CLAB_GATHER || collective == CLAB_REDUCE;
-}
-
-// ---- exchanges -----------------------------------------------------------------------------------------------
-
-static void look_at(const struct desk *desk, int i, struct exchange *x)
-{
-    const struct bottleneck_run *run = desk->run;
-    *x = (struct exchange){.last = -INFINITY, .kind = run->ranks[0].calls[i].kind};
-    double end = -INFINITY;
-    for (int r = 0; r < run->n; r++) {
-        const struct bottleneck_call *call = &run->ranks[r].calls[i];
-        if (call->begin > x->last)
-            x->last = call->begin, x->late = r;
-        end = fmax(end, call->end);
-    }
-    x->transfer = end - x->last;
-    for (int r = 0; r < run->n; r++) {
-        const struct bottleneck_call *call = &run->ranks[r].calls[i];
-        const double came = fmin(x->last, call->end);
-        x->waited += idle(&run->ranks[r], call->begin, came) / run->n;
-        const double from = fmax(call->begin, came), all = idle(&desk->busy, from, call->end);
-        x->exposed += all / run->n;
-        x->waited += (idle(&run->ranks[r], from, call->end) - all) / run->n;
-    }
-}
-
-// s that the network says for a call of so many elements; NAN: it does not.
-static double price(const struct desk *desk, const struct bottleneck_call *call, size_t count)
-{
-    const struct clab_algorithm *algorithm = call->algorithm;
-    struct clab_sim_result result;
-    if (!desk->net || !algorithm)
-        return NAN;
-    const struct clab_problem problem = {.collective = call->collective,
-                                         .nranks = desk->run->n,
-                                         .lanes = algorithm->default_lanes,
-                                         .group = clab_net_group(desk->net, desk->run->n),
-                                         .count = count};
-    const struct clab_sim_options options = {.element_bytes = call->element_bytes, .in_place = true};
-    if (!algorithm->supports(&problem) || clab_sim_run(&problem, algorithm, desk->net, &options, &result) != CLAB_OK)
-        return NAN;
-    return result.seconds;
-}
-
-static int look_at_kind(struct desk *desk, int kind, double scratch[])
-{
-    struct kind *k = &desk->kinds[kind];
-    for (int i = 0; i < desk->n; i++)
-        if (desk->exchanges[i].kind == kind) {
-            k->call = &desk->run->ranks[0].calls[i];
-            scratch[k->n++] = desk->exchanges[i].transfer;
-        }
-    k->usual = clab_quantile(scratch, k->n, 0.5);
-    k->expected = price(desk, k->call, k->call->count);
-    return CLAB_OK;
-}
-
-static size_t bytes_of(const struct kind *k)
-{
-    return k->call->count * k->call->element_bytes;
-}
-
-// The cost of an empty allreduce: that of the smallest one here, less what the network says of its bytes.
-static void find_empty(struct desk *desk)
-{
-    const struct kind *least = NULL;
-    for (int k = 0; k < desk->run->kinds; k++)
-        if (desk->kinds[k].call->collective == CLAB_ALLREDUCE &&
-            (!least || bytes_of(&desk->kinds[k]) < bytes_of(least)))
-            least = &desk->kinds[k];
-    if (!least)
-        return;
-    const double empty = price(desk, least->call, (size_t)desk->run->n);
-    desk->expected_empty = isnan(empty) ? 0 : empty;
-    desk->empty = bytes_of(least) <= LEAST_BYTES ? least->usual : fmin(least->usual, desk->expected_empty);
-}
-
 // ---- classes -------------------------------------------------------------------------------------------------
 
-static double memory_of(const struct bottleneck_rank *rank, double *bytes_p)
+// With the time in which others had its core: that is a part of the whole, but no remedy's.
+static double memory_of(const struct bottleneck_rank *rank, double *bytes_p, double *kept_p)
 {
     double seconds = 0;
-    *bytes_p = 0;
+    *bytes_p = *kept_p = 0;
     for (int i = 0; i < rank->nmemories; i++) {
         seconds += rank->memories[i].end - rank->memories[i].begin;
+        *kept_p += rank->memories[i].kept;
         *bytes_p += fmax(0, rank->memories[i].bytes);
     }
     return seconds;
@@ -174,26 +44,26 @@ static void add_calls(const struct desk *desk, struct bottleneck_account *a)
 {
     for (int r = 0; r < desk->run->n && desk->n == 0; r++)
         for (int i = 0; i < desk->run->ranks[r].ncalls; i++)
-            a->classes[BOTTLENECK_NETWORK] +=
-                idle(&desk->run->ranks[r], desk->run->ranks[r].calls[i].begin, desk->run->ranks[r].calls[i].end) /
-                desk->run->n;
+            a->classes[BOTTLENECK_NETWORK] += bottleneck_idle(&desk->run->ranks[r], desk->run->ranks[r].calls[i].begin,
+                                                              desk->run->ranks[r].calls[i].end) /
+                                              desk->run->n;
     for (int i = 0; i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
         const enum clab_collective collective = desk->kinds[x->kind].call->collective;
         const double share = collective == CLAB_BARRIER ? 1 : x->transfer > 0 ? fmin(1, desk->empty / x->transfer) : 0;
         a->classes[BOTTLENECK_COMMUNICATION] += x->exposed * share;
         a->classes[BOTTLENECK_NETWORK] += x->exposed * (1 - share);
-        a->classes[is_waited_for(collective) ? BOTTLENECK_SYNCHRONISATION : BOTTLENECK_IMBALANCE] += x->waited;
+        a->classes[bottleneck_is_rooted(collective) ? BOTTLENECK_SYNCHRONISATION : BOTTLENECK_IMBALANCE] += x->waited;
     }
 }
 
 static void add_classes(const struct desk *desk, struct bottleneck_account *a)
 {
     const struct bottleneck_run *run = desk->run;
-    double bytes, rest;
+    double bytes, kept, rest;
     for (int r = 0; r < run->n; r++) {
         a->seconds += (run->ranks[r].end - run->ranks[r].begin) / run->n;
-        a->classes[BOTTLENECK_MEMORY] += memory_of(&run->ranks[r], &bytes) / run->n;
+        a->classes[BOTTLENECK_MEMORY] += memory_of(&run->ranks[r], &bytes, &kept) / run->n;
     }
     add_calls(desk, a);
     rest = a->seconds;
@@ -212,7 +82,7 @@ static int find_late(const struct desk *desk, bool rooted, double *part_p)
     int late = 0;
     for (int i = 0; waits && i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
-        if (is_waited_for(desk->kinds[x->kind].call->collective) != rooted)
+        if (bottleneck_is_rooted(desk->kinds[x->kind].call->collective) != rooted)
             continue;
         waits[x->late] += x->waited, all += x->waited;
         if (waits[x->late] > most)
@@ -223,58 +93,97 @@ static int find_late(const struct desk *desk, bool rooted, double *part_p)
     return late;
 }
 
-// What dividing the work evenly would save: the rank that computes the longest, less the mean. Where the trace has no
-// computing, what ranks wait.
-static double find_surplus(const struct desk *desk, int rank, double waited)
+// What a rank computes by itself, in s: before calls in which ranks wait for one, and before others. Without the time in
+// which others had its core.
+struct work {
+    double rooted, even;
+};
+
+static struct work work_of(const struct bottleneck_rank *rank)
 {
-    double most = 0, mean = 0, mine = 0;
-    for (int r = 0; r < desk->run->n; r++) {
-        double seconds = 0;
-        for (int i = 0; i < desk->run->ranks[r].ncomputes; i++)
-            seconds += desk->run->ranks[r].computes[i].end - desk->run->ranks[r].computes[i].begin;
-        mean += seconds / desk->run->n;
-        most = fmax(most, seconds);
-        mine = r == rank ? seconds : mine;
+    struct work work = {0};
+    for (int i = 0, next = 0; i < rank->ncomputes; i++) {
+        const struct bottleneck_interval *c = &rank->computes[i];
+        while (next < rank->ncalls && rank->calls[next].begin < c->end - BOTTLENECK_ROUNDING)
+            next++;
+        const double seconds = fmax(0, c->end - c->begin - c->kept);
+        if (next < rank->ncalls && bottleneck_is_rooted(rank->calls[next].collective))
+            work.rooted += seconds;
+        else
+            work.even += seconds;
     }
-    return mean == 0 ? waited : mine == most ? most - mean : 0;
+    return work;
 }
 
-// If nearly all waiting is for one rank, it is slow; else chance decides who is late, which has no remedy here. Who is
-// late as a root, as rank 0 with its own work, does what the others do not do; who is late elsewhere does more of the same.
-static void judge_waiting(const struct desk *desk, struct bottleneck_account *a)
+// What dividing the work evenly would save: that of `rank`, less the mean. `waited` where the trace has no computing.
+static double find_surplus(const struct desk *desk, int rank, double waited, bool *is_rooted_p)
 {
-    double part, root_part;
+    struct work mine = {0}, mean = {0};
+    for (int r = 0; r < desk->run->n; r++) {
+        const struct work work = work_of(&desk->run->ranks[r]);
+        mean.rooted += work.rooted / desk->run->n, mean.even += work.even / desk->run->n;
+        mine = r == rank ? work : mine;
+    }
+    if (mean.rooted + mean.even == 0)
+        return waited;
+    *is_rooted_p = mine.rooted - mean.rooted > mine.even - mean.even;
+    return fmax(0, mine.rooted + mine.even - mean.rooted - mean.even);
+}
+
+// The rank that computes the longest; -1: the trace has no computing. *times_p: as long as the others, on average.
+static int find_slowest(const struct desk *desk, double *times_p)
+{
+    int slowest = -1;
+    double most = 0, sum = 0;
+    for (int r = 0; r < desk->run->n; r++) {
+        const struct work work = work_of(&desk->run->ranks[r]);
+        sum += work.rooted + work.even;
+        if (work.rooted + work.even > most)
+            most = work.rooted + work.even, slowest = r;
+    }
+    *times_p = sum > most ? most / ((sum - most) / (desk->run->n - 1)) : INFINITY;
+    return slowest;
+}
+
+// One rank is slow if nearly all waiting is for it, and it computes the longest; else chance decides who is late, which
+// has no remedy here. Who is late as a root, as rank 0 with its own work, does what the others do not do; who is late
+// elsewhere does more of the same. Where others had the cores, waiting says nothing of whom it is for.
+static void judge_waiting(const struct desk *desk, bool is_disturbed, struct bottleneck_account *a)
+{
+    double part, root_part, times;
     a->late = find_late(desk, false, &part);
     a->late_root = find_late(desk, true, &root_part);
     const double even = a->classes[BOTTLENECK_IMBALANCE], rooted = a->classes[BOTTLENECK_SYNCHRONISATION];
-    const bool is_root = rooted > even;
-    const int late = is_root ? a->late_root : a->late;
-    if ((is_root ? root_part : part) > for_one)
-        a->gains[is_root && late == 0 ? BOTTLENECK_FIRST_RANK : BOTTLENECK_STRAGGLER] =
-            find_surplus(desk, late, even + rooted);
+    bool is_root = rooted > even;
+    const int slowest = find_slowest(desk, &times), late = is_disturbed ? slowest : is_root ? a->late_root : a->late;
+    const bool is_one = is_disturbed ? slowest >= 0 && times > uneven : (is_root ? root_part : part) > for_one;
+    const double surplus = find_surplus(desk, late, even + rooted, &is_root);
+    a->slowest = late;
+    if (is_one && (slowest < 0 || late == slowest))
+        a->gains[is_root && late == 0 ? BOTTLENECK_FIRST_RANK : BOTTLENECK_STRAGGLER] = fmin(surplus, even + rooted);
 }
 
 // Messages that were sent again: calls that take much longer than others of their kind.
 static double find_stalls(const struct desk *desk, const struct bottleneck_seen *seen)
 {
-    const bool is_described = desk->run->is_virtual || desk->run->is_emulated;
-    double sum = 0;
-    if (!desk->run->has_wire || (!is_described && seen->retransmits == 0))
+    const double resent = seen->retransmits + desk->run->resent;
+    double sum = 0, stalls = 0;
+    if (!desk->run->has_wire || (!desk->run->is_virtual && resent == 0))
         return 0; // the processor was busy with something else
     for (int i = 0; i < desk->n; i++) {
         const struct exchange *x = &desk->exchanges[i];
         const struct kind *k = &desk->kinds[x->kind];
-        if (k->n >= FEW && x->transfer > stalled * k->usual)
-            sum += fmin(x->transfer - k->usual, x->exposed);
+        if (k->has_median && x->transfer > stalled * k->usual)
+            sum += fmin(x->transfer - k->usual, x->exposed), stalls++;
     }
-    return sum;
+    return desk->run->is_virtual || stalls <= resent ? sum : sum * resent / stalls;
 }
 
 // Times as long as the network says that a byte of such calls takes; NAN: not known.
 static double slower(const struct desk *desk, const struct kind *k)
 {
     const double expected = k->expected - desk->expected_empty;
-    return expected > 0 ? fmax(0, k->usual - desk->empty) / expected : NAN;
+    return expected > 0 ? fmax(0, k->fast - desk->empty) / expected : NAN;
 }
 
 static void judge_network(const struct desk *desk, const struct bottleneck_seen *seen, struct bottleneck_account *a)
@@ -284,18 +193,19 @@ static void judge_network(const struct desk *desk, const struct bottleneck_seen 
                                a->gains[BOTTLENECK_RETRANSMITS];
     for (int i = 0; i < desk->run->kinds; i++) {
         const struct kind *k = &desk->kinds[i];
-        if (k->call->collective != CLAB_ALLREDUCE || isnan(k->expected) || bytes_of(k) < LEAST_BYTES)
+        if (k->call->collective != CLAB_ALLREDUCE || isnan(k->expected) || bottleneck_bytes(k) < LEAST_BYTES)
             continue;
-        small = !small || bytes_of(k) < bytes_of(small) ? k : small;
-        large = !large || bytes_of(k) > bytes_of(large) ? k : large;
-        late += k->n * fmax(0, k->usual - k->expected);
+        small = !small || bottleneck_bytes(k) < bottleneck_bytes(small) ? k : small;
+        large = !large || bottleneck_bytes(k) > bottleneck_bytes(large) ? k : large;
+        late += k->n * fmax(0, k->fast - k->expected);
     }
     if (!large || !desk->run->has_wire)
         return;
     a->slower = slower(desk, large);
     const bool is_slow = a->slower > too_slow,
-               has_window = bytes_of(small) * APART < bytes_of(large) && slower(desk, small) < too_slow;
-    const enum bottleneck_fault fault = has_window || seen->limited > mostly ? BOTTLENECK_BUFFERS : BOTTLENECK_INTERFACE;
+               has_window = bottleneck_bytes(small) * APART < bottleneck_bytes(large) && slower(desk, small) < too_slow;
+    const enum bottleneck_fault fault =
+        has_window || seen->limited > mostly ? BOTTLENECK_BUFFERS : BOTTLENECK_INTERFACE;
     a->gains[fault] = is_slow ? fmin(fmax(0, exposed), late) : 0;
 }
 
@@ -306,9 +216,9 @@ static void judge_buckets(const struct desk *desk, struct bottleneck_account *a)
     const double steps = desk->run->steps ? desk->run->steps : 1;
     for (int i = 0; i < desk->run->kinds; i++) {
         const struct kind *k = &desk->kinds[i];
-        if (k->call->collective != CLAB_ALLREDUCE || k->usual >= 2 * desk->empty || k->n < 2 * steps)
+        if (k->call->collective != CLAB_ALLREDUCE || k->fast >= 2 * desk->empty || k->n < 2 * steps)
             continue;
-        calls += k->n, bytes += k->n * (k->usual - desk->empty);
+        calls += k->n, bytes += k->n * (k->fast - desk->empty);
     }
     const double wanted = desk->empty > 0 ? fmax(steps, bytes / desk->empty) : calls;
     a->gains[BOTTLENECK_BUCKETS] = fmax(
@@ -319,9 +229,10 @@ static void judge_buckets(const struct desk *desk, struct bottleneck_account *a)
 static void judge_binding(const struct desk *desk, const struct bottleneck_seen *seen, struct bottleneck_account *a)
 {
     const double working = a->classes[BOTTLENECK_COMPUTE] + a->classes[BOTTLENECK_MEMORY];
-    double least = INFINITY;
+    double least = INFINITY, copying = 0;
     for (int r = 0; r < desk->run->n; r++) {
-        double bytes, seconds = memory_of(&desk->run->ranks[r], &bytes), expected;
+        double bytes, kept, seconds = memory_of(&desk->run->ranks[r], &bytes, &kept), expected;
+        copying += fmax(0, seconds - kept) / desk->run->n;
         if (!desk->net || !desk->run->is_virtual || bytes <= 0 ||
             clab_net_compute(desk->net, CLAB_FP32, 0, bytes, &expected) != CLAB_OK || expected <= 0)
             least = 0;
@@ -331,86 +242,152 @@ static void judge_binding(const struct desk *desk, const struct bottleneck_seen 
     const int cores = seen->sharing < seen->cores ? seen->sharing : seen->cores;
     a->slowness = fmax(isfinite(least) ? least : 0, cores);
     a->gains[BOTTLENECK_BINDING] = a->slowness > displaced ? working * (1 - 1 / a->slowness) : 0;
-    a->gains[BOTTLENECK_COPY] = a->classes[BOTTLENECK_MEMORY] / fmax(1, a->slowness);
+    a->gains[BOTTLENECK_COPY] = copying / fmax(1, a->slowness);
 }
 
-// ---- when any rank computes ------------------------------------------------------------------------------------
+// ---- of all steps, or of one ----------------------------------------------------------------------------------
 
-static int by_begin(const void *a, const void *b)
+static void judge(const struct desk *desk, const struct bottleneck_seen *seen, bool is_disturbed,
+                  struct bottleneck_account *a)
 {
-    const struct bottleneck_interval *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    *a = (struct bottleneck_account){0};
+    add_classes(desk, a);
+    judge_waiting(desk, is_disturbed, a);
+    a->gains[BOTTLENECK_RETRANSMITS] = find_stalls(desk, seen);
+    if (desk->n)
+        judge_network(desk, seen, a);
+    if (desk->n)
+        judge_buckets(desk, a);
+    judge_binding(desk, seen, a);
 }
 
-static int find_busy(struct desk *desk)
+// ---- what is sure in real time ---------------------------------------------------------------------------------
+
+// What each step says, of all steps.
+struct samples {
+    double *seconds, *gains[BOTTLENECK_FAULTS]; // (steps)
+};
+
+// What was seen apart from times is as sure in all steps together as in one.
+bool bottleneck_is_seen(enum bottleneck_fault fault, const struct bottleneck_seen *seen)
 {
-    struct bottleneck_rank *busy = &desk->busy;
-    int kept = 0;
-    for (int r = 0; r < desk->run->n; r++)
-        CLAB_TRY(CLAB_APPEND(busy->computes, busy->ncomputes, busy->compute_room, desk->run->ranks[r].computes,
-                             desk->run->ranks[r].ncomputes));
-    if (busy->ncomputes)
-        qsort(busy->computes, (size_t)busy->ncomputes, sizeof *busy->computes, by_begin);
-    for (int i = 0; i < busy->ncomputes; i++)
-        if (kept && busy->computes[i].begin <= busy->computes[kept - 1].end)
-            busy->computes[kept - 1].end = fmax(busy->computes[kept - 1].end, busy->computes[i].end);
-        else
-            busy->computes[kept++] = busy->computes[i];
-    busy->ncomputes = kept;
+    return fault == BOTTLENECK_RETRANSMITS || (fault == BOTTLENECK_BINDING && seen->sharing > 1);
+}
+
+static int sum_up(const struct samples *samples, int steps, const struct bottleneck_seen *seen,
+                  struct bottleneck_account *a)
+{
+    struct clab_summary of;
+    CLAB_TRY(clab_summarize(samples->seconds, steps, &of));
+    a->usual = of.median * steps;
+    a->quarter = clab_quantile(samples->seconds, steps, 0.25) * steps;
+    a->three_quarters = clab_quantile(samples->seconds, steps, 0.75) * steps;
+    for (int f = 0; f < BOTTLENECK_FAULTS; f++) {
+        if (bottleneck_is_seen((enum bottleneck_fault)f, seen))
+            continue;
+        CLAB_TRY(clab_summarize(samples->gains[f], steps, &of));
+        a->gains[f] = of.median * steps;
+        a->least[f] = of.low * steps;
+    }
     return CLAB_OK;
 }
 
-// ---- all of it -----------------------------------------------------------------------------------------------
-
-static int prepare(struct desk *desk)
+static int judge_steps(const struct desk *desk, const struct bottleneck_seen *seen, struct bottleneck_account *a)
 {
     const struct bottleneck_run *run = desk->run;
-    desk->n = run->is_aligned ? run->ranks[0].ncalls : 0;
-    desk->exchanges = calloc((size_t)desk->n + 1, sizeof *desk->exchanges);
-    desk->kinds = calloc((size_t)run->kinds + 1, sizeof *desk->kinds);
-    double *scratch = malloc(((size_t)desk->n + 1) * sizeof *scratch);
-    const int err = desk->exchanges && desk->kinds && scratch ? find_busy(desk) : CLAB_ENOMEM;
-    for (int i = 0; i < desk->n && !err; i++)
-        look_at(desk, i, &desk->exchanges[i]);
-    for (int k = 0; k < run->kinds && desk->n && !err; k++)
-        look_at_kind(desk, k, scratch);
-    free(scratch);
-    if (!err && desk->n)
-        find_empty(desk);
+    const size_t steps = (size_t)run->steps;
+    struct step_room room = {.ranks = calloc((size_t)run->n, sizeof *room.ranks),
+                             .kinds = calloc((size_t)run->kinds + 1, sizeof *room.kinds)};
+    double *all = calloc(steps * (BOTTLENECK_FAULTS + 1), sizeof *all);
+    struct samples samples = {.seconds = all};
+    for (int f = 0; f < BOTTLENECK_FAULTS && all; f++)
+        samples.gains[f] = all + steps * (size_t)(f + 1);
+    int err = room.ranks && room.kinds && all ? CLAB_OK : CLAB_ENOMEM;
+    for (int s = 0; s < run->steps && !err; s++) {
+        const struct desk step = bottleneck_desk_step(desk, s, &room);
+        struct bottleneck_account one;
+        judge(&step, seen, a->is_disturbed, &one);
+        samples.seconds[s] = one.seconds;
+        for (int f = 0; f < BOTTLENECK_FAULTS; f++)
+            samples.gains[f][s] = one.gains[f];
+    }
+    if (!err)
+        err = sum_up(&samples, run->steps, seen, a);
+    free(all);
+    free(room.kinds);
+    free(room.ranks);
     return err;
+}
+
+// In virtual time all is sure. Else what others do on the machine is in each time, too: what steps agree on is sure. Of
+// one step alone, nothing is if others had the cores. Ranks that share a core delay each other: what else is slow then,
+// is slow for that.
+static int find_sure(const struct desk *desk, const struct bottleneck_seen *seen, struct bottleneck_account *a)
+{
+    const struct bottleneck_run *run = desk->run;
+    a->usual = a->quarter = a->three_quarters = a->seconds;
+    for (int f = 0; f < BOTTLENECK_FAULTS; f++)
+        a->least[f] = a->is_disturbed && !bottleneck_is_seen((enum bottleneck_fault)f, seen) ? 0 : a->gains[f];
+    if (!run->is_virtual && run->steps > 1)
+        CLAB_TRY(judge_steps(desk, seen, a));
+    for (int f = 0; f < BOTTLENECK_FAULTS && seen->sharing > 1; f++)
+        a->least[f] = f == BOTTLENECK_BINDING ? a->least[f] : 0;
+    return CLAB_OK;
+}
+
+static bool is_disturbed(const struct bottleneck_run *run)
+{
+    if (run->is_virtual)
+        return false;
+    return isnan(run->kept) ? run->cores && run->load > crowded * run->cores : run->kept > worth;
 }
 
 int bottleneck_account(const struct bottleneck_run *run, const struct clab_net *net, const struct bottleneck_seen *seen,
                        struct bottleneck_account *account_p)
 {
-    struct desk desk = {.run = run, .net = net};
-    struct bottleneck_account a = {0};
-    const int err = prepare(&desk);
+    struct desk desk;
+    struct bottleneck_account a;
+    int err = bottleneck_desk_lay(run, net, &desk);
     if (!err) {
-        add_classes(&desk, &a);
-        judge_waiting(&desk, &a);
-        a.gains[BOTTLENECK_RETRANSMITS] = find_stalls(&desk, seen);
-        if (desk.n)
-            judge_network(&desk, seen, &a);
-        if (desk.n)
-            judge_buckets(&desk, &a);
-        judge_binding(&desk, seen, &a);
-        *account_p = a;
+        judge(&desk, seen, is_disturbed(run), &a);
+        a.is_disturbed = is_disturbed(run);
+        err = find_sure(&desk, seen, &a);
     }
-    free(desk.busy.computes);
-    free(desk.kinds);
-    free(desk.exchanges);
+    if (!err)
+        *account_p = a;
+    bottleneck_desk_clear(&desk);
     return err;
 }
 
 enum bottleneck_fault bottleneck_name(const struct bottleneck_account *a)
 {
     enum bottleneck_fault named = BOTTLENECK_FAULTS;
-    double most = worth * a->seconds;
+    double most = worth * a->usual;
     for (int f = 0; f < BOTTLENECK_FAULTS; f++)
-        if (a->gains[f] > most) {
+        if (a->least[f] > worth * a->usual && a->gains[f] > most) {
             most = a->gains[f];
             named = f;
         }
     return named;
+}
+
+bool bottleneck_is_unsure(const struct bottleneck_account *a)
+{
+    bool is_possible = a->is_disturbed || a->is_contradicted;
+    for (int f = 0; f < BOTTLENECK_FAULTS; f++)
+        is_possible |= a->gains[f] > worth * a->usual;
+    return is_possible && bottleneck_name(a) == BOTTLENECK_FAULTS;
+}
+
+void bottleneck_agree(struct bottleneck_account *first, const struct bottleneck_account *second)
+{
+    const enum bottleneck_fault named = bottleneck_name(first);
+    const bool is_rank = named == BOTTLENECK_STRAGGLER || named == BOTTLENECK_FIRST_RANK;
+    if (named == bottleneck_name(second) && (!is_rank || first->slowest == second->slowest))
+        return;
+    first->is_contradicted = true;
+    first->claimed = named;
+    first->claimed_then = bottleneck_name(second);
+    for (int f = 0; f < BOTTLENECK_FAULTS; f++)
+        first->least[f] = 0;
 }

@@ -8,6 +8,9 @@
 //   computes any more, it communicates: the part that an empty message takes, too, is communication (the cost of calls), the
 //   rest network (the cost of bytes).
 // - Communication behind which the rank computes costs nothing.
+// - In real time, other programs slow some ranks down, and some messages. So each step is judged by itself, and a fault is
+//   named if the steps agree. What a rank computes counts without the time in which others had its core. Of the calls of
+//   a kind, the fastest tenth says how fast the network is, and lost messages are counted by who sends them again.
 // Sources: the rule of 30 %, its remedies and the classes are those that courses on distributed training teach.
 #pragma once
 
@@ -40,13 +43,20 @@ enum bottleneck_fault {
 };
 
 struct bottleneck_account {
-    double seconds;                     // of the run, mean over ranks
-    double classes[BOTTLENECK_CLASSES]; // s, mean over ranks
-    double gains[BOTTLENECK_FAULTS];    // s that its remedy would save, mean over ranks; 0: no sign of it
-    int late, late_root;                // ranks that are waited for the longest, in imbalance and synchronisation
-    double slowness;                    // times as long as the network says all ranks need for a byte of memory
-    double slower;                      // times as long as the network says a byte needs in the largest call
-    int calls;                          // collectives of a rank
+    double seconds;                              // of the run, mean over ranks
+    double usual;                                // s of a run whose steps are all like the median one
+    double quarter, three_quarters;              // likewise: half of the steps lie between
+    double classes[BOTTLENECK_CLASSES];          // s, mean over ranks
+    double gains[BOTTLENECK_FAULTS];             // s that its remedy would save, mean over ranks; 0: no sign of it
+    double least[BOTTLENECK_FAULTS];             // of that, what is sure: the low end of the 95 % interval over steps
+    bool is_disturbed;                           // others had the ranks' cores for more than 5 % of the time
+    bool is_contradicted;                        // a second run names another fault, or none
+    enum bottleneck_fault claimed, claimed_then; // then: what each of the two names
+    int late, late_root; // ranks that are waited for the longest, in imbalance and synchronisation
+    int slowest;         // of the two, the one that computes the longest
+    double slowness;     // times as long as the network says all ranks need for a byte of memory
+    double slower;       // times as long as the network says a byte needs in the largest call
+    int calls;           // collectives of a rank
 };
 
 // What was seen of the processes while they ran; zeros: nothing.
@@ -61,5 +71,11 @@ struct bottleneck_seen {
 int bottleneck_account(const struct bottleneck_run *run, const struct clab_net *net, const struct bottleneck_seen *seen,
                        struct bottleneck_account *account_p);
 
-// The fault whose remedy saves the most, if that is worth it: more than 5 % of the time. BOTTLENECK_FAULTS: none.
+// The fault whose remedy saves the most, if that is worth it, and sure: more than 5 % of the time. BOTTLENECK_FAULTS: none.
 enum bottleneck_fault bottleneck_name(const struct bottleneck_account *account);
+// Whether a fault is counted by who sees it, and not found by times: another run adds nothing.
+bool bottleneck_is_seen(enum bottleneck_fault fault, const struct bottleneck_seen *seen);
+// Leave named what a second run of the job names, too.
+void bottleneck_agree(struct bottleneck_account *first, const struct bottleneck_account *second);
+// No fault is named, but one may be there: the machine was too busy to tell.
+bool bottleneck_is_unsure(const struct bottleneck_account *account);

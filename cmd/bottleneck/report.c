@@ -84,16 +84,55 @@ static void print_gains(const struct bottleneck_account *a, double steps)
 {
     printf("\n%-12s %18s %8s   what each remedy would save\n", "fault", "gain, ms per step", "percent");
     for (int f = 0; f < BOTTLENECK_FAULTS; f++)
-        if (a->gains[f] > 0.01 * a->seconds)
-            printf("%-12s %18.3f %7.1f%%\n", faults[f].word, 1e3 * a->gains[f] / steps, 100 * a->gains[f] / a->seconds);
+        if (a->gains[f] > 0.01 * a->usual)
+            printf("%-12s %18.3f %7.1f%%%s\n", faults[f].word, 1e3 * a->gains[f] / steps, 100 * a->gains[f] / a->usual,
+                   a->least[f] > 0.01 * a->usual ? "" : "   (not sure)");
+}
+
+static double variation(const struct bottleneck_account *a)
+{
+    return 100 * (a->three_quarters - a->quarter) / a->usual;
+}
+
+// What the times of a run in real time are worth.
+static void print_quality(const struct bottleneck_run *run, const struct bottleneck_account *a, double steps)
+{
+    if (run->left_out > 0)
+        printf("# Left out: the first %.3f ms, in which the program starts.\n", 1e3 * run->left_out);
+    if (run->is_virtual)
+        return;
+    if (run->steps > 1)
+        printf("# Half of the steps take %.3f to %.3f ms: they vary by %.0f %%.\n", 1e3 * a->quarter / steps,
+               1e3 * a->three_quarters / steps, variation(a));
+    if (run->kept > 0.01)
+        printf("# For %.0f %% of their time, ranks waited for a core that another program or rank had.\n",
+               100 * run->kept);
+    if (run->cores && run->n > run->cores)
+        printf("# warning: %d ranks share %d cores: they wait for each other's computing\n", run->n, run->cores);
+    else if (run->cores && run->load > 1.5 * run->cores)
+        printf("# warning: other programs used the cores (load %.1f on %d cores)\n", run->load, run->cores);
+}
+
+static void print_unsure(const struct bottleneck_run *run, const struct bottleneck_account *a)
+{
+    printf("\nLikely cause: unknown: ");
+    if (a->is_contradicted)
+        printf("two runs disagree (%s, then %s): ", faults[a->claimed].word, faults[a->claimed_then].word);
+    if (run->steps > 1)
+        printf("this machine is too busy to tell: these measurements vary by %.0f %%", variation(a));
+    else
+        printf("this machine is too busy to tell");
+    if (run->kept > 0.01)
+        printf(", and ranks waited for a core for %.0f %% of their time", 100 * run->kept);
+    printf(".\nNext: run it again when no other program runs (uptime shows the load), with as many ranks as cores at "
+           "most;\nor in virtual time, which no program disturbs: --backend sim --net NAME\n");
 }
 
 static void print_detail(enum bottleneck_fault named, const struct bottleneck_account *a,
                          const struct bottleneck_seen *seen)
 {
     if (named == BOTTLENECK_STRAGGLER)
-        printf("Seen: the others wait for rank %d.\n",
-               a->classes[BOTTLENECK_IMBALANCE] >= a->classes[BOTTLENECK_SYNCHRONISATION] ? a->late : a->late_root);
+        printf("Seen: the others wait for rank %d.\n", a->slowest);
     if (named == BOTTLENECK_INTERFACE || named == BOTTLENECK_BUFFERS)
         printf("Seen: a byte of the largest collective takes %.1f times as long as the network promises.\n", a->slower);
     if (named == BOTTLENECK_BINDING && seen->sharing > 1)
@@ -116,20 +155,23 @@ void bottleneck_report(const struct bottleneck_run *run, const char *net, const 
                               a->classes[BOTTLENECK_COMPUTE] / a->seconds,
                               1 - (a->classes[BOTTLENECK_COMPUTE] + a->classes[BOTTLENECK_MEMORY]) / a->seconds);
     print_gains(a, steps);
-    if (seen->retransmits > 0)
-        printf("# TCP has sent %.0f segments again.\n", seen->retransmits);
-    if (!run->is_virtual && run->cores && run->load > 1.5 * run->cores)
-        printf("# warning: other programs used the cores (load %.1f on %d cores): who was late may be chance\n",
-               run->load, run->cores);
+    if (seen->retransmits + run->resent > 0)
+        printf("# %s has sent %.0f %s again.\n", run->is_emulated || run->is_virtual ? "The described network" : "TCP",
+               seen->retransmits + run->resent, run->is_emulated || run->is_virtual ? "messages" : "segments");
+    print_quality(run, a, steps);
     if (!run->is_aligned)
         printf("# Ranks make different calls, so nobody can say who waits for whom: all of that is network above.\n");
+    if (bottleneck_is_unsure(a)) {
+        print_unsure(run, a);
+        return;
+    }
     if (named == BOTTLENECK_FAULTS) {
-        printf("\nLikely cause: none. No remedy that this command knows saves 5 %%.\n");
+        printf("\nLikely cause: none: %s. No remedy that this command knows saves 5 %%.\n", faults[named].cause);
         return;
     }
     printf("\nLikely cause: %s: %s.\n", faults[named].word, faults[named].cause);
     print_detail(named, a, seen);
     printf("Remedy: %s. It would save %.3f ms of a step of %.3f ms: %.2f times faster.\nNext: %s\n",
-           faults[named].remedy, 1e3 * a->gains[named] / steps, 1e3 * a->seconds / steps,
-           a->seconds / (a->seconds - a->gains[named]), faults[named].next);
+           faults[named].remedy, 1e3 * a->gains[named] / steps, 1e3 * a->usual / steps,
+           a->usual / (a->usual - a->gains[named]), faults[named].next);
 }

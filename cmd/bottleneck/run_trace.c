@@ -20,6 +20,7 @@ void bottleneck_run_free(struct bottleneck_run *run)
         free(run->ranks[r].computes);
         free(run->ranks[r].memories);
         free(run->ranks[r].calls);
+        free(run->ranks[r].steps);
     }
     free(run->ranks);
     *run = (struct bottleneck_run){0};
@@ -29,7 +30,7 @@ void bottleneck_run_free(struct bottleneck_run *run)
 
 #include "cmd/trace/file_inside.h"
 
-enum { MOST_KINDS = 1024 };           // of calls: each call is compared with one of each kind
+enum { MOST_KINDS = 1024 };            // of calls: each call is compared with one of each kind
 static const double most_count = 1e15; // elements or bytes of a call: exact in a double, and in a size_t
 
 // ---- calls ---------------------------------------------------------------------------------------------------
@@ -82,52 +83,118 @@ static void put_in_line(struct bottleneck_rank *rank)
 
 // ---- computing -----------------------------------------------------------------------------------------------
 
+static double kept_of(const struct trace_file *file, const struct event *e)
+{
+    return 1e-6 * json_number_value(json_object_get(args_of(file, e), "kept"));
+}
+
 // Pieces of computing are apart, since sum.c takes the innermost; what touches becomes one.
 static int add_compute(const struct trace_file *file, const struct event *e, struct bottleneck_rank *rank)
 {
+    const double kept = kept_of(file, e);
     struct bottleneck_interval *last = rank->ncomputes ? &rank->computes[rank->ncomputes - 1] : NULL;
     if (!strcmp(e->name, CLAB_SPAN_MEMORY)) {
         json_t *bytes = json_object_get(args_of(file, e), "bytes");
         CLAB_TRY(CLAB_PUSH(rank->memories, rank->nmemories, rank->memory_room,
-                           (struct bottleneck_memory){e->begin, e->end, bytes ? json_number_value(bytes) : -1}));
+                           (struct bottleneck_memory){e->begin, e->end, kept, bytes ? json_number_value(bytes) : -1}));
     }
     if (last && e->begin <= last->end) {
         last->end = fmax(last->end, e->end);
+        last->kept += kept;
         return CLAB_OK;
     }
     return CLAB_PUSH(rank->computes, rank->ncomputes, rank->compute_room,
-                     (struct bottleneck_interval){e->begin, e->end});
+                     (struct bottleneck_interval){e->begin, e->end, kept});
 }
 
 // ---- what is looked at ---------------------------------------------------------------------------------------
 
-// From the first span of that name to the end of the last one.  Returns how many there are.
-static int find_steps(const struct event *const spans[], int n, const char *name, struct bottleneck_rank *rank)
+// The spans of that name.
+static int find_steps(const struct trace_file *file, const struct event *const spans[], int n, const char *name,
+                      struct bottleneck_rank *rank)
 {
-    int steps = 0;
-    for (int i = 0; i < n; i++) {
-        if (strcmp(spans[i]->name, name) != 0)
-            continue;
-        rank->begin = steps ? fmin(rank->begin, spans[i]->begin) : spans[i]->begin;
-        rank->end = steps ? fmax(rank->end, spans[i]->end) : spans[i]->end;
-        steps++;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(spans[i]->name, name))
+            CLAB_TRY(CLAB_PUSH(rank->steps, rank->nsteps, rank->step_room,
+                               (struct bottleneck_interval){spans[i]->begin, spans[i]->end, kept_of(file, spans[i])}));
+    return CLAB_OK;
+}
+
+// From the first step to the end of the last one.
+static void look_at_steps(struct bottleneck_rank *rank)
+{
+    for (int i = 0; i < rank->nsteps; i++) {
+        rank->begin = i ? fmin(rank->begin, rank->steps[i].begin) : rank->steps[i].begin;
+        rank->end = i ? fmax(rank->end, rank->steps[i].end) : rank->steps[i].end;
     }
-    return steps;
 }
 
 // Of an array of begins and ends, leave what begins within the rank's time, to the trace's rounding.
-#define KEEP(rank, items, n)                                                                                   \
-    do {                                                                                                       \
-        int kept = 0;                                                                                          \
-        for (int i = 0; i < (rank)->n; i++)                                                                    \
-            if ((rank)->items[i].begin >= (rank)->begin - 2e-9 && (rank)->items[i].begin < (rank)->end - 2e-9) \
-                (rank)->items[kept++] = (rank)->items[i];                                                      \
-        (rank)->n = kept;                                                                                      \
+#define KEEP(rank, items, n)                                                     \
+    do {                                                                         \
+        int left = 0;                                                            \
+        for (int i = 0; i < (rank)->n; i++)                                      \
+            if ((rank)->items[i].begin >= (rank)->begin - BOTTLENECK_ROUNDING && \
+                (rank)->items[i].begin < (rank)->end - BOTTLENECK_ROUNDING)      \
+                (rank)->items[left++] = (rank)->items[i];                        \
+        (rank)->n = left;                                                        \
     } while (0)
+
+static void keep_steps(struct bottleneck_rank *rank)
+{
+    look_at_steps(rank);
+    KEEP(rank, computes, ncomputes);
+    KEEP(rank, memories, nmemories);
+    KEEP(rank, calls, ncalls);
+}
+
+// Of an array of begins and ends, leave what ends after the rank's begin, and let none begin before that.
+#define CLIP(rank, items, n)                                                                \
+    do {                                                                                    \
+        int left = 0;                                                                       \
+        for (int i = 0; i < (rank)->n; i++)                                                 \
+            if ((rank)->items[i].end > (rank)->begin) {                                     \
+                (rank)->items[left] = (rank)->items[i];                                     \
+                (rank)->items[left].begin = fmax((rank)->begin, (rank)->items[left].begin); \
+                left++;                                                                     \
+            }                                                                               \
+        (rank)->n = left;                                                                   \
+    } while (0)
+
+// Copies of data are no work of the job yet: programs fill their arrays before they begin.
+static double begin_of_work(const struct bottleneck_rank *rank)
+{
+    double begin = rank->ncalls ? rank->calls[0].begin : INFINITY;
+    for (int i = 0, m = 0; i < rank->ncomputes; i++) {
+        while (m < rank->nmemories && rank->memories[m].begin < rank->computes[i].begin)
+            m++;
+        if (m == rank->nmemories || rank->memories[m].begin > rank->computes[i].begin)
+            return fmin(begin, rank->computes[i].begin);
+    }
+    return begin;
+}
+
+// Without steps, the job begins when the last rank begins to work: before that, programs start, and find each other. All
+// calls stay, so that ranks can still be compared.
+static void keep_job(struct bottleneck_run *run)
+{
+    double begin = -INFINITY;
+    for (int r = 0; r < run->n; r++)
+        begin = fmax(begin, begin_of_work(&run->ranks[r]));
+    for (int r = 0; r < run->n && isfinite(begin); r++) {
+        struct bottleneck_rank *rank = &run->ranks[r];
+        run->left_out = fmax(run->left_out, begin - rank->begin);
+        rank->begin = fmin(begin, rank->end);
+        CLIP(rank, computes, ncomputes);
+        CLIP(rank, memories, nmemories);
+        for (int i = 0; i < rank->ncalls; i++)
+            rank->calls[i].begin = fmax(rank->calls[i].begin, fmin(begin, rank->calls[i].end));
+    }
+}
 
 // The process of slices [first, last).
 static int read_rank(const struct trace_file *file, size_t first, size_t last, const char *span,
-                     struct bottleneck_rank *rank, int *steps_p)
+                     struct bottleneck_rank *rank)
 {
     const size_t n = last - first;
     const struct event **calls = malloc((n + 1) * sizeof *calls), **spans = malloc((n + 1) * sizeof *spans),
@@ -144,17 +211,14 @@ static int read_rank(const struct trace_file *file, size_t first, size_t last, c
             spans[nspans++] = e;
     }
     if (!err) {
-        *steps_p = find_steps(spans, nspans, span, rank);
-        const int found = trace_find_computes(spans, nspans, calls, ncalls, computes);
+        const int found = trace_find_computes(spans, nspans, calls, ncalls, computes); // sorts them
+        err = find_steps(file, spans, nspans, span, rank);
         for (int i = 0; i < found && !err; i++)
             err = add_compute(file, computes[i], rank);
-        for (int i = 0; i < ncalls && !err; i++) // sorted by begin
+        for (int i = 0; i < ncalls && !err; i++)
             err = add_call(file, calls[i], rank);
     }
     put_in_line(rank);
-    KEEP(rank, computes, ncomputes);
-    KEEP(rank, memories, nmemories);
-    KEEP(rank, calls, ncalls);
     free(computes);
     free(spans);
     free(calls);
@@ -177,7 +241,8 @@ static int number_kinds(const char *path, struct bottleneck_run *run)
         while (kind < run->kinds && !is_same(&first->calls[like[kind]], &first->calls[i]))
             kind++;
         if (kind == MOST_KINDS) {
-            clab_error("%s: more than %d kinds of collectives, by algorithm and size: trace fewer steps", path, MOST_KINDS);
+            clab_error("%s: more than %d kinds of collectives, by algorithm and size: trace fewer steps", path,
+                       MOST_KINDS);
             return CLAB_EPARSE;
         }
         if (kind == run->kinds)
@@ -216,41 +281,78 @@ static void find_expected(const struct trace_file *file, struct bottleneck_run *
         }
     }
     const char *backend = trace_file_about(file, 0, "backend"), *load = trace_file_about(file, 0, "load"),
-               *machine = trace_file_about(file, 0, "machine");
+               *machine = trace_file_about(file, 0, "machine"), *resent = trace_file_about(file, 0, "resent");
     run->is_emulated = environment && strstr(environment, "CLAB_EMULATE=");
     run->has_wire = run->is_virtual || run->is_emulated || (backend && strcmp(backend, "shm") != 0);
+    snprintf(run->backend, sizeof run->backend, "%s", backend ? backend : "shm");
     run->load = load ? atof(load) : 0;
+    run->resent = resent ? atof(resent) : 0;
     if (!machine || !(machine = strstr(machine, ", ")) || sscanf(machine, ", %d cores", &run->cores) != 1)
         run->cores = 0;
     if (run->is_virtual && !*run->expected)
         snprintf(run->expected, sizeof run->expected, "dgx-h100");
 }
 
+// Of the time that is looked at, the part in which others had the ranks' cores. Without steps, of the whole run.
+static double find_kept(const struct trace_file *file, const struct bottleneck_run *run)
+{
+    const char *whole = trace_file_about(file, 0, "kept");
+    double kept = 0, seconds = 0;
+    if (!whole)
+        return NAN;
+    for (int r = 0; r < run->n; r++)
+        for (int i = 0; i < run->ranks[r].nsteps; i++) {
+            kept += run->ranks[r].steps[i].kept;
+            seconds += run->ranks[r].steps[i].end - run->ranks[r].steps[i].begin;
+        }
+    return run->steps && seconds > 0 ? kept / seconds : atof(whole) / 100;
+}
+
+// Steps that all ranks have: where the first part of a trace was overwritten, some ranks have one more.
+static void look_at_all(struct bottleneck_run *run)
+{
+    run->steps = run->n ? run->ranks[0].nsteps : 0;
+    for (int r = 1; r < run->n; r++)
+        run->steps = run->ranks[r].nsteps < run->steps ? run->ranks[r].nsteps : run->steps;
+    for (int r = 0; r < run->n && run->steps; r++) {
+        struct bottleneck_rank *rank = &run->ranks[r];
+        memmove(rank->steps, rank->steps + rank->nsteps - run->steps, (size_t)run->steps * sizeof *rank->steps);
+        rank->nsteps = run->steps;
+        keep_steps(rank);
+    }
+    if (!run->steps)
+        keep_job(run);
+}
+
+static int read_ranks(const struct trace_file *file, const char *span, struct bottleneck_run *run)
+{
+    int room = 0;
+    for (size_t first = 0, last; first < file->nslices; first = last) {
+        for (last = first; last < file->nslices && file->events[last].process == file->events[first].process;)
+            last++;
+        CLAB_TRY(CLAB_PUSH(run->ranks, run->n, room, (struct bottleneck_rank){0}));
+        CLAB_TRY(read_rank(file, first, last, span, &run->ranks[run->n - 1]));
+    }
+    look_at_all(run);
+    if (run->n < 2 || run->ranks[0].ncalls == 0) {
+        clab_error("%s: %d rank%s and %d collectives: nothing to compare; trace a job of two ranks or more", file->path,
+                   run->n, run->n == 1 ? "" : "s", run->n ? run->ranks[0].ncalls : 0);
+        return CLAB_EPARSE;
+    }
+    return number_kinds(file->path, run);
+}
+
 int bottleneck_run_read(const struct trace_file *file, const char *span, struct bottleneck_run *run_p)
 {
     struct bottleneck_run run = {0};
-    int room = 0, err = CLAB_OK, steps = 0;
-    for (size_t first = 0, last; first < file->nslices && !err; first = last) {
-        for (last = first; last < file->nslices && file->events[last].process == file->events[first].process;)
-            last++;
-        err = CLAB_PUSH(run.ranks, run.n, room, (struct bottleneck_rank){0});
-        if (!err)
-            err = read_rank(file, first, last, span, &run.ranks[run.n - 1], &steps);
-        run.steps = run.n == 1 || steps < run.steps ? steps : run.steps;
-    }
-    if (!err && (run.n < 2 || run.ranks[0].ncalls == 0)) {
-        clab_error("%s: %d rank%s and %d collectives: nothing to compare; trace a job of two ranks or more", file->path,
-                   run.n, run.n == 1 ? "" : "s", run.n ? run.ranks[0].ncalls : 0);
-        err = CLAB_EPARSE;
-    }
-    if (!err)
-        err = number_kinds(file->path, &run);
+    const int err = read_ranks(file, span, &run);
     if (err) {
         bottleneck_run_free(&run);
         return err;
     }
     compare(&run);
     find_expected(file, &run);
+    run.kept = find_kept(file, &run);
     *run_p = run;
     return CLAB_OK;
 }

@@ -11,7 +11,10 @@ struct trace_file;
 
 struct bottleneck_interval {
     double begin, end; // s
+    double kept;       // s of it in which others had the rank's core; 0: none, or not known
 };
+
+#define BOTTLENECK_ROUNDING 2e-9 // s, of times in the file
 
 struct bottleneck_call {
     double begin, end; // s: begin, when this rank entered it, and its call before was over
@@ -23,6 +26,7 @@ struct bottleneck_call {
 
 struct bottleneck_memory {
     double begin, end; // s: a pass over memory that computes nothing
+    double kept;       // s, as above
     double bytes;      // read and written; below 0: not known
 };
 
@@ -31,7 +35,8 @@ struct bottleneck_rank {
     struct bottleneck_interval *computes; // by begin, apart from each other; memory's are among them
     struct bottleneck_memory *memories;
     struct bottleneck_call *calls; // by begin
-    int ncomputes, nmemories, ncalls, compute_room, memory_room, call_room;
+    struct bottleneck_interval *steps;
+    int ncomputes, nmemories, ncalls, nsteps, compute_room, memory_room, call_room, step_room;
 };
 
 struct bottleneck_run {
@@ -44,6 +49,10 @@ struct bottleneck_run {
     bool is_emulated;
     double load; // of the machine in the minute before: programs that wanted a core; cores: those it has
     int cores;
+    double kept;     // of the ranks' time, the part in which others had their cores; NAN: not known
+    double resent;   // messages that the described network has lost
+    double left_out; // s between the first thing that was traced and what is looked at, of the rank with the most
+    char backend[32];
     char expected[64]; // the network that the run says it had, without what was wrong with it; "": it does not say
 };
 

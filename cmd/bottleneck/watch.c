@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,8 +67,12 @@ static void look_at_sockets(const struct netmon_ranks *ranks, struct bottleneck_
     seen->retransmits = fmax(seen->retransmits, retransmits);
 }
 
-// Ranks that share a core although there are enough cores for all are bound wrongly; else they have to.
-static void look(pid_t job, struct bottleneck_seen *seen)
+// How often ranks were looked at, and how often they shared a core although there are enough cores for all.
+struct looks {
+    int all, sharing, most;
+};
+
+static void look(pid_t job, struct bottleneck_seen *seen, struct looks *looks)
 {
     struct netmon_ranks ranks;
     struct clab_log_held held;
@@ -76,8 +81,9 @@ static void look(pid_t job, struct bottleneck_seen *seen)
     clab_log_hold(&held); // a job that is not there yet, or no more
     if (netmon_ranks_find(name, &ranks) == CLAB_OK) {
         const int sharing = count_sharing(&ranks), fair = (ranks.n + seen->cores - 1) / seen->cores;
-        if (ranks.n > 1 && sharing > fair && sharing > seen->sharing)
-            seen->sharing = sharing;
+        const bool is_wrong = ranks.n > 1 && sharing > fair;
+        looks->all++, looks->sharing += is_wrong;
+        looks->most = is_wrong && sharing > looks->most ? sharing : looks->most;
         look_at_sockets(&ranks, seen);
         netmon_ranks_free(&ranks);
     }
@@ -86,7 +92,8 @@ static void look(pid_t job, struct bottleneck_seen *seen)
 
 int bottleneck_watch(char *const program[], const char *path, int *status_p, struct bottleneck_seen *seen_p)
 {
-    const struct timespec pause = {0, 100000000};
+    struct timespec pause = {0, 10000000}; // a short job is seen, too; a long one is not disturbed often
+    struct looks looks = {0};
     struct bottleneck_seen seen = {.cores = clab_machine_cores(NULL)};
     const pid_t pid = child_fork();
     if (pid == 0)
@@ -103,8 +110,10 @@ int bottleneck_watch(char *const program[], const char *path, int *status_p, str
             ended = child_wait_until(pid, 0, status_p, &is_late) ? -1 : pid;
             break;
         }
-        look(pid, &seen);
+        look(pid, &seen, &looks);
+        pause.tv_nsec = pause.tv_nsec < 50000000 ? 2 * pause.tv_nsec : 100000000;
     }
+    seen.sharing = 2 * looks.sharing > looks.all ? looks.most : 0; // ranks that start are bound one after another
     *seen_p = seen;
     if (ended < 0)
         return CLAB_ESYS;

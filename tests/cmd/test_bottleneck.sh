@@ -70,6 +70,75 @@ sees_ranks_that_share_a_core() {
     why="$(cat "$scratch/out")"
     grep -q '^Likely cause: binding: ' "$scratch/out" && grep -q 'Seen: 2 ranks may use one and the same core only' "$scratch/out"
 }
+# steps_of KEPT RANK0 RANK1: a trace of ten steps of two ranks, in real time. What a rank computes in a step, and how much
+# of that others had its core, in us, are awk's expressions of the step s: "10000" or "10000 + 5000 * (s % 2)". Then
+# comes an allreduce. KEPT is the part of all time in which others had the cores, as text.
+steps_of() {
+    awk -v kept="$1" -v compute=8320 '
+        function slice(rank, row, name, begin, duration, more) {
+            printf "%s{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
+                mark, 2 * rank, row, name, begin, duration, more
+            mark = ","
+        }
+        BEGIN {
+            printf "{\"traceEvents\":["
+            for (s = at = 0; s < 10; s++) {
+                own[0] = '"$2"'; own[1] = '"$3"'
+                waits[0] = '"${4:-0}"'; waits[1] = '"${5:-0}"'
+                most = own[0] > own[1] ? own[0] : own[1]
+                for (r = 0; r < 2; r++) {
+                    slice(r, compute, "iteration", at, most + 20, "\"kept\":" waits[r])
+                    slice(r, compute, "backward", at, own[r], "\"kept\":" waits[r])
+                    slice(r, 0, "allreduce (ring)", at + own[r], most + 10 - own[r],
+                        "\"algorithm\":\"ring\",\"count\":1024,\"bytes\":4096,\"sequence\":" s)
+                }
+                at += most + 20
+            }
+            printf "],\"otherData\":{\"kind\":\"measured\",\"backend\":\"shm\",\"kept\":\"%s %%\",", kept
+            print "\"load\":\"1\",\"machine\":\"one, 2 cores (2 physical)\"}}"
+        }'
+}
+# Ten steps in which rank 1 computes twice as long; in five of them; in which others had its core.
+names_what_the_steps_agree_on() {
+    steps_of 0.0 10000 20000 >"$scratch/steps.json" && writes 'Likely cause: straggler: ' "$scratch/steps.json" &&
+        grep -q 'Seen: the others wait for rank 1' "$scratch/out" || return 1
+    steps_of 0.0 10000 10000 >"$scratch/steps.json" && writes 'Likely cause: none: no fault found' "$scratch/steps.json" || return 1
+    steps_of 0.0 10000 '10000 + 10000 * (s % 2)' >"$scratch/steps.json" &&
+        writes 'Likely cause: unknown: this machine is too busy to tell: these measurements vary by 67 %' "$scratch/steps.json"
+}
+knows_who_had_the_core() {
+    steps_of 25.0 10000 20000 0 10000 >"$scratch/steps.json" &&
+        writes 'Likely cause: unknown: this machine is too busy to tell: these measurements vary by 0 %, and ranks waited for a core for 25 %' \
+            "$scratch/steps.json" || return 1
+    steps_of 25.0 10000 40000 0 20000 >"$scratch/steps.json" && writes 'Likely cause: straggler: ' "$scratch/steps.json"
+}
+# Both cores are busy, and the job is well: in shared memory, and over a slow network. Loops are ours alone, and end by pid.
+accuses_no_job_that_is_well_on_a_busy_machine() {
+    local loops=() i wire accused=0
+    for i in 1 2; do
+        while :; do :; done &
+        loops+=($!)
+    done
+    for wire in '' '' '--emulate=1gbe' '--emulate=1gbe'; do
+        run 0 -- "$build/labs/12-bottleneck/after" -n 2 --backend shm ${wire/=/ } 128 job 8 || { accused=1; break; }
+        why="$(cat "$scratch/out")"
+        grep -qE '^Likely cause: (none|unknown): ' "$scratch/out" || { accused=1; break; }
+    done
+    kill "${loops[@]}"
+    wait "${loops[@]}" 2>/dev/null
+    [ $accused = 0 ]
+}
+# What comes before the ranks' first collective is the program's start: loading, finding each other, filling arrays.
+leaves_out_the_program_s_start() {
+    printf '{"traceEvents":[%s,%s,%s,%s],"otherData":{"kind":"measured","backend":"shm"}}\n' \
+        '{"ph":"X","pid":0,"tid":8320,"name":"memory","ts":0,"dur":500,"args":{"bytes":8}}' \
+        '{"ph":"X","pid":0,"tid":0,"name":"allreduce (ring)","ts":1000,"dur":29010,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
+        '{"ph":"X","pid":2,"tid":8320,"name":"memory","ts":25000,"dur":500,"args":{"bytes":8}}' \
+        '{"ph":"X","pid":2,"tid":0,"name":"allreduce (ring)","ts":30000,"dur":10,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
+        >"$scratch/start.json"
+    writes '2 ranks, 1 step of 0.010 ms' "$scratch/start.json" &&
+        grep -q '^# Left out: the first 30.000 ms, in which the program starts' "$scratch/out"
+}
 # of_counts COUNT...: a trace of two ranks with an allreduce of each count.
 of_counts() {
     local rank i=0 count mark=
@@ -127,6 +196,8 @@ if lacks jansson || lacks inih; then
 else
     check_each classes_add_up knows_the_rule_of_30_percent its_gain_comes_true reads_the_trace_of_a_run reads_the_counts_of_a_run takes_any_program \
         blames_no_network_where_there_is_none sees_ranks_that_share_a_core \
+        names_what_the_steps_agree_on knows_who_had_the_core leaves_out_the_program_s_start \
+        accuses_no_job_that_is_well_on_a_busy_machine \
         refuses_what_it_can_not_judge ends_a_program_that_does_not_want_to
     check_having python3 refuses_counts_that_can_not_be
 fi
