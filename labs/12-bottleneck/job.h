@@ -24,16 +24,17 @@ enum { SMALL = 2048, LARGE = 16384 }; // floats of the probes' allreduces: 8 KiB
 static const float rate = 0.02f;
 static const char usual_net[] = "25gbe";
 
-// What a job's steps take: s per step, unless something else is said.
+// What a job's steps take: s per step, unless something else is said. In virtual time, the mean of all steps. In real time
+// other programs slow some steps down, so it is the step in which it took least.
 struct evidence {
-    double step;              // of the slowest rank
+    double step;              // of the slowest rank; always the mean
     double least, mean, most; // that ranks compute for the training: the fastest, all of them, the slowest
     double first;             // that rank 1 waits for rank 0's word
     double copies;            // that gradients are copied
     double exposed;           // that communication takes which nothing hides, of the rank that waits the least
     double calls;             // collectives per step
     double small, large;      // s of one allreduce of 8 KiB and of 64 KiB: the usual one
-    double slowest;           // s of one of 64 KiB: the slowest of PROBES
+    double slowest;           // s of one of 64 KiB: the slowest of PROBES; in real time, if the network has lost one
     double loss;              // after the last step
 };
 
@@ -50,16 +51,24 @@ struct training {
     struct clab_mlp *mlp, *validator;
     struct clab_ddp *ddp;
     float *x, *targets, *gradient, *metrics;
+    bool share_a_core;              // all ranks may use one core only, and the same
     int rank, ranks, rows, samples; // rows: those that are computed; in virtual time one stands for many samples
-    double computed, waited, copied, exposed; // s of this rank, so far
+    double computed, waited, copied, exposed; // s of this rank, in the step that is under way
 };
 
 // ---- a step --------------------------------------------------------------------------------------------------
 
+// This rank's own time: without that in which other programs had its core. Ranks that share one core keep each other from
+// it, which is the job's own doing.
+static inline double own_seconds(const struct training *t)
+{
+    return clab_seconds() - (t->share_a_core ? 0 : clab_seconds_kept());
+}
+
 // The rank stands still while its gradients are copied out and back: each byte is read and written, twice.
 static inline void copy_gradients(struct training *t)
 {
-    const double start = clab_seconds();
+    const double start = own_seconds(t);
     const struct clab_parameter *all = clab_mlp_parameters(t->mlp);
     for (int p = 0; p < 2 * LAYERS; p++) {
         const size_t bytes = all[p].count * sizeof(float);
@@ -67,7 +76,7 @@ static inline void copy_gradients(struct training *t)
         must(clab_copy(t->job, all[p].gradient, t->metrics + SMALL, bytes));
         must(clab_compute(t->job, CLAB_FP32, 0, 4.0 * (double)bytes));
     }
-    t->copied += clab_seconds() - start;
+    t->copied += own_seconds(t) - start;
 }
 
 // How good the model is on samples that it does not learn from, of `shares` ranks.
@@ -105,14 +114,15 @@ static inline double train(struct training *t, int step)
 {
     const float *outputs;
     double loss;
+    t->computed = t->waited = t->copied = t->exposed = 0;
     clab_span_begin(t->job, "iteration");
     load(t, step);
-    const double start = clab_seconds();
+    const double start = own_seconds(t);
     must(clab_mlp_forward(t->mlp, t->x, &outputs));
     must(clab_mlp_loss(t->mlp, outputs, t->targets, t->gradient, &loss));
     must(clab_ddp_begin(t->ddp, true));
     must(clab_mlp_backward(t->mlp, t->gradient, false, clab_ddp_ready, t->ddp));
-    t->computed += clab_seconds() - start;
+    t->computed += own_seconds(t) - start;
     must(clab_ddp_finish(t->ddp));
     t->exposed += clab_ddp_exposed(t->ddp);
     for (int i = 0; i < t->setting.copies; i++)
@@ -138,15 +148,27 @@ static inline void probe(struct training *t, size_t count, int n, double seconds
     lab_slowest(t->comm, seconds, n);
 }
 
+// Sorts the values. In real time other programs slow calls down: then the fastest tenth says what the network takes.
+static inline double usual(double values[], int n)
+{
+    const double median = lab_median(values, n);
+    return clab_time_is_exact() ? median : values[n / 10];
+}
+
 static inline void probe_network(struct training *t, struct evidence *e)
 {
-    double seconds[PROBES];
+    double seconds[PROBES], lost = -(double)clab_job_counts(t->job).resent;
     must(clab_set(t->job, t->metrics, 0, LARGE * sizeof(float)));
     probe(t, SMALL, PROBES, seconds);
-    e->small = lab_median(seconds, PROBES);
+    e->small = usual(seconds, PROBES);
     probe(t, LARGE, PROBES, seconds);
-    e->large = lab_median(seconds, PROBES);
+    e->large = usual(seconds, PROBES);
     e->slowest = seconds[PROBES - 1];
+    if (clab_time_is_exact())
+        return;
+    lost += (double)clab_job_counts(t->job).resent;
+    lab_slowest(t->comm, &lost, 1);
+    e->slowest = lost > 0 ? e->slowest : e->large; // else other programs made it slow
 }
 
 // ---- a job ---------------------------------------------------------------------------------------------------
@@ -169,23 +191,51 @@ static inline void spread(struct training *t, double value, double *least_p, dou
     *least_p = -ends[0], *mean_p = sum / t->ranks, *most_p = ends[1];
 }
 
+// The mean of all steps, or in real time the least.
+static inline double per_step(const double seconds[STEPS])
+{
+    double sum = 0, least = seconds[0];
+    for (int i = 0; i < STEPS; i++) {
+        sum += seconds[i];
+        least = seconds[i] < least ? seconds[i] : least;
+    }
+    return clab_time_is_exact() ? sum / STEPS : least;
+}
+
+// Whether all ranks may use one core only, and the same.
+static inline bool ranks_share_a_core(struct training *t)
+{
+    cpu_set_t set;
+    double ends[] = {1, -1}; // of what ranks say: none of their own, else the core's number
+    if (clab_time_is_exact())
+        return false; // its cores are described ones
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1)
+        for (int core = 0; core < CPU_SETSIZE; core++)
+            if (CPU_ISSET(core, &set))
+                ends[0] = -core, ends[1] = core;
+    lab_slowest(t->comm, ends, 2);
+    return -ends[0] == ends[1];
+}
+
 static inline void train_all(struct training *t, struct evidence *e)
 {
-    double unused, step;
+    double unused, step, computed[STEPS], waited[STEPS], copied[STEPS], exposed[STEPS];
+    t->share_a_core = ranks_share_a_core(t);
     for (int i = 0; i < WARM; i++)
         train(t, i);
-    t->computed = t->waited = t->copied = t->exposed = 0;
     must(clab_barrier(t->comm));
     const double calls = count_collectives(t), start = clab_seconds();
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < STEPS; i++) {
         e->loss = train(t, WARM + i);
+        computed[i] = t->computed, waited[i] = t->waited, copied[i] = t->copied, exposed[i] = t->exposed;
+    }
     step = (clab_seconds() - start) / STEPS;
     e->calls = (count_collectives(t) - calls) / STEPS;
     spread(t, step, &unused, &unused, &e->step);
-    spread(t, t->computed / STEPS, &e->least, &e->mean, &e->most);
-    spread(t, t->waited / STEPS, &unused, &unused, &e->first);
-    spread(t, t->copied / STEPS, &unused, &unused, &e->copies);
-    spread(t, t->exposed / STEPS, &e->exposed, &unused, &unused);
+    spread(t, per_step(computed), &e->least, &e->mean, &e->most);
+    spread(t, per_step(waited), &unused, &unused, &e->first);
+    spread(t, per_step(copied), &unused, &unused, &e->copies);
+    spread(t, per_step(exposed), &e->exposed, &unused, &unused);
 }
 
 static inline void make(struct training *t, int samples)
@@ -244,14 +294,19 @@ static inline void bind_wrongly(bool is_virtual)
     }
 }
 
+static inline bool is_in_virtual_time(const struct clab_job_options *options)
+{
+    const char *backend = options->backend ? options->backend : getenv("CLAB_BACKEND");
+    return !backend || !strcmp(backend, "sim");
+}
+
 // Open the job with the setting in its network, its processors and its ranks. Texts stay as long as the program.
 static inline struct clab_job *start(const struct clab_job_options *given, const struct setting *s)
 {
     static char net[256], wire[64], slow[16384];
     struct clab_job_options options = *given;
     struct clab_job *job;
-    const char *backend = options.backend ? options.backend : getenv("CLAB_BACKEND");
-    const bool is_virtual = !backend || !strcmp(backend, "sim");
+    const bool is_virtual = is_in_virtual_time(given);
     const char *named = is_virtual        ? options.net ? options.net : getenv("CLAB_NET")
                                : options.emulate ? options.emulate
                                           : getenv("CLAB_EMULATE");
@@ -314,6 +369,8 @@ struct result {
     uint64_t seed;
     enum fault named;
     double faulty, foreseen, mended, loss[2];
+    double apart;   // two measurements of a job that is well, by this part of a step: the machine's own doing
+    bool is_unsure; // nothing is named
 };
 
 static inline void report_results(struct clab_comm *comm, const struct result results[], int n)
@@ -327,30 +384,63 @@ static inline void report_results(struct clab_comm *comm, const struct result re
         lab_report(comm, "s", &values[2], 1, "foreseen/%llu", seed);
         lab_report(comm, "1", &values[3], 1, "named/%llu", seed);
         lab_report(comm, "1", &values[4], 1, "loss/%llu", seed);
-        if (clab_comm_rank(comm) == 0)
+        if (clab_comm_rank(comm) == 0 && r->apart > enough)
+            printf(
+                "# seed %llu: this machine is too busy to tell: the job that is well, measured twice, differs by %.0f %% of a "
+                "step\n",
+                seed, 100 * r->apart);
+        else if (clab_comm_rank(comm) == 0 && r->is_unsure)
+            printf("# seed %llu: this machine is too busy to tell: the job, measured twice, gets two names\n", seed);
+        else if (clab_comm_rank(comm) == 0)
             printf("# seed %llu: named %s; a step took %.3f ms, with the remedy %.3f ms (foreseen: %.3f)\n", seed,
                    fault_words[r->named], 1e3 * r->faulty, 1e3 * r->mended, 1e3 * r->foreseen);
     }
 }
 
-// Measure a job without faults, then that of each seed; name its fault, mend that, and measure again.
+// How far two measurements of the same job are apart, in parts of a step.
+static inline double apart(const struct evidence *a, const struct evidence *b)
+{
+    const double differences[] = {a->least - b->least, a->mean - b->mean,     a->most - b->most,
+                                  a->first - b->first, a->copies - b->copies, a->exposed - b->exposed};
+    double most = 0;
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++)
+        most = differences[i] > most ? differences[i] : -differences[i] > most ? -differences[i] : most;
+    return most / (a->step < b->step ? a->step : b->step);
+}
+
+// Measure the job of a seed; name its fault, mend that, and measure again. In real time, both jobs are measured once more:
+// if the job that is well differs from itself, or the same job gets another name, the machine is too busy.
+static inline struct result mend_one(const struct clab_job_options *options, int samples, uint64_t seed,
+                                     struct evidence *well, name_fault *name, foresee_step *foresee)
+{
+    const struct setting none = setting_of(0, options->nranks, fault_of(0));
+    struct setting s = setting_of(seed, options->nranks, FAULTS);
+    const struct evidence now = measure(options, &s, samples);
+    struct result r = {.seed = seed, .named = name(&now, well), .faulty = now.step, .loss = {now.loss}};
+    r.foreseen = foresee(&now, well, r.named);
+    if (!is_in_virtual_time(options)) {
+        const struct evidence well_again = measure(options, &none, samples), now_again = measure(options, &s, samples);
+        r.apart = apart(well, &well_again);
+        r.is_unsure = r.apart > enough || name(&now_again, &well_again) != r.named;
+        *well = well_again; // the next job's is no older than that
+    }
+    if (r.is_unsure)
+        r.named = NO_FAULT, r.foreseen = r.faulty;
+    s = setting_of(seed, options->nranks, r.named);
+    const struct evidence then = measure(options, &s, samples);
+    r.mended = then.step, r.loss[1] = then.loss;
+    return r;
+}
+
+// Measure a job without faults, and then mend that of each seed.
 static inline int mend_all(const struct clab_job_options *options, int samples, int n, char *const words[],
                            name_fault *name, foresee_step *foresee)
 {
     static struct result results[MOST_SEEDS];
     const struct setting none = setting_of(0, options->nranks, fault_of(0));
-    const struct evidence well = measure(options, &none, samples);
-    for (int i = 0; i < n; i++) {
-        struct result *r = &results[i];
-        r->seed = strtoull(words[i], NULL, 10);
-        struct setting s = setting_of(r->seed, options->nranks, FAULTS);
-        const struct evidence now = measure(options, &s, samples);
-        r->named = name(&now, &well);
-        r->foreseen = foresee(&now, &well, r->named);
-        s = setting_of(r->seed, options->nranks, r->named);
-        const struct evidence then = measure(options, &s, samples);
-        r->faulty = now.step, r->mended = then.step, r->loss[0] = now.loss, r->loss[1] = then.loss;
-    }
+    struct evidence well = measure(options, &none, samples);
+    for (int i = 0; i < n; i++)
+        results[i] = mend_one(options, samples, strtoull(words[i], NULL, 10), &well, name, foresee);
     struct clab_job *job = start(options, &none);
     struct clab_comm *comm;
     must(clab_comm_create(job, &comm));
