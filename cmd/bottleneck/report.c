@@ -97,6 +97,8 @@ static double variation(const struct bottleneck_account *a)
 // What the times of a run in real time are worth.
 static void print_quality(const struct bottleneck_run *run, const struct bottleneck_account *a, double steps)
 {
+    if (run->steps == 0)
+        printf("# No span is a step (--span NAME), so the whole job counts.\n");
     if (run->left_out > 0)
         printf("# Left out: the first %.3f ms, in which the program starts.\n", 1e3 * run->left_out);
     if (run->is_virtual)
