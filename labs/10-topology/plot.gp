@@ -52,7 +52,13 @@ if (manifest("net") ne "none") {
 }
 lowest = least_with(least_with(lowest, "before", "time/"), "after", "time/")
 highest = most_with(most_with(HIGH_max, "before", "time/"), "after", "time/")
-# A student's ratio is drawn where it says that `after` is: the time of before / the ratio.
+has_guess(i) = has_yours(program(i), prefix("across", i).largest_size)
+guess(i) = has_guess(i) ? yours_of(program(i), prefix("across", i).largest_size, 8) : 0
+most_across = most_with(most_with(across[1], "before", "across/"), "after", "across/")
+byte_tick = 1024.0 * 1024
+while (most_across / byte_tick > 6) { byte_tick = 2 * byte_tick }
+while (most_across > 0 && most_across / byte_tick < 3) { byte_tick = byte_tick / 2 }
+# A student's ratio is drawn, if there is no time of the same, where it says that `after` is: the time of before / the ratio.
 time_before(quantity) = value_of("before", "time/scattered/".part(quantity, 4), 8)
 after_by(i, ratio) = has_yours("after/before", "ratio/".prefix("time", i)) == 0 ? 1 \
     : time_before("ratio/time/x/".part(strcol(6), 4)) > 0 ? time_before("ratio/time/x/".part(strcol(6), 4)) / ratio : NaN
@@ -81,7 +87,7 @@ do for [terminal in terminals] {
          @predicted, \
          for [i = 1:3] for [once = 1:has_yours(program(i), prefix("time", i))] \
              yours using (mine(program(i), prefix("time", i), size(i))):8:9:10 with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
-         for [i = 2:3] for [once = 1:has_yours("after/before", "ratio/".prefix("time", i))] \
+         for [i = 2:3] for [once = 1:(has_yours(program(i), prefix("time", i)) ? 0 : has_yours("after/before", "ratio/".prefix("time", i)))] \
              yours using (mine("after/before", "ratio/".prefix("time", i), x("after/before", "ratio/".prefix("time", i)))):(after_by(i, $8)):(after_by(i, $10)):(after_by(i, $9)) \
              with yerrorbars linestyle 30 linecolor rgb colours[i] notitle, \
          for [once = 1:any_yours("before", "time/") || any_yours("after", "time/") || any_yours("after/before", "ratio/time/")] 1/0 with points linestyle 30 title your_title
@@ -108,16 +114,16 @@ do for [terminal in terminals] {
     unset logscale
     set title sprintf("%s, %d ranks: bytes that leave the busiest host", size_text(SIZE_max), ranks) offset 0, -0.6
     set xrange [0.4 : 3.6]
-    set yrange [0 : (across[1] > 0 ? 1.2 * most_with(across[1], "before", "across/") / 1024 : 1)]
+    set yrange [0 : (most_across > 0 ? 1.2 * most_across : 1)]
     set xtics ("scattered" 1, "compact" 2, "two levels" 3)
     set xlabel " "
-    set ytics auto
-    set ylabel "KiB per call" offset label_offset
+    set ytics ()
+    do for [k = 0:8] { set ytics add ((k ? size_text(k * byte_tick) : "0") k * byte_tick) }
+    set ylabel "sent per call" offset label_offset
     set style fill solid 1 border rgb "#ffffff"
-    plot for [i = 1:3] '+' using (i):(across[i] / 1024):(0.6) every ::0::0 with boxes linecolor rgb colours[i] notitle, \
-         '+' using (int($0) + 1):(across[int($0) + 1] / 1024):(size_text(across[int($0) + 1])) every ::0::2 with labels offset 0, 0.7 notitle, \
-         for [i = 1:3] for [once = 1:has_yours(program(i), prefix("across", i).largest_size)] '+' using (i):(yours_of(program(i), prefix("across", i).largest_size, 8) / 1024) \
-             every ::0::0 with points linestyle 30 notitle
+    plot for [i = 1:3] '+' using (i):(across[i]):(0.6) every ::0::0 with boxes linecolor rgb colours[i] notitle, \
+         for [i = 1:3] '+' using (i):(larger(across[i], guess(i))):(size_text(across[i])) every ::0::0 with labels offset 0, 1 notitle, \
+         for [i = 1:3] for [once = 1:has_guess(i)] '+' using (i):(guess(i)) every ::0::0 with points linestyle 30 notitle
     unset multiplot
     unset title
     unset xlabel

@@ -55,7 +55,7 @@ do for [terminal in terminals] {
     set rmargin at screen 0.78
     set xrange [0.4 : n + 0.6]
     set yrange [0 : 1.08 * top]
-    set xlabel "job, and the fault that after.c named" offset 0, -0.6
+    set xlabel "job, and the fault that after.c named" offset 0, -1.1
     set ylabel "time per step" offset label_offset
     set key at screen 0.79, screen 0.86 left top
     plot csv using (at_job("after", "faulty", 0)):8:9:10 with yerrorbars linestyle 12 title "as found", \
