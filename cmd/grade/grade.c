@@ -90,6 +90,10 @@ static int find_submission(const struct request *request, struct grading *g)
     if (stat(path, &there) == 0 && (is_folder ? S_ISDIR(there.st_mode) : S_ISREG(there.st_mode)) &&
         realpath(path, g->submission))
         return CLAB_OK;
+    if (!is_folder && lstat(path, &there) == 0 && !S_ISDIR(there.st_mode)) {
+        clab_error("grade: %s is no plain file: hand in %s as a file", path, wanted);
+        return CLAB_ENOENT;
+    }
     clab_error("grade: %s: there is no such %s; %s is what you hand in for %s", path, is_folder ? "folder" : "file", wanted,
                g->id);
     return CLAB_ENOENT;

@@ -20,14 +20,33 @@
 enum { MOST_WORDS = 24, MOST_SOURCE = 1 << 20, MOST_SHOWN = 400 };
 static const double compile_seconds = 20;
 
-// The first lines of what it complained of, in `why` behind what is there.
+// Takes every `what` out of the text.
+static void leave_out(char *text, const char *what)
+{
+    const size_t length = strlen(what);
+    for (char *at = text; length && (at = strstr(at, what));)
+        memmove(at, at + length, strlen(at + length) + 1);
+}
+
+// The first lines of what it complained of, in `why` behind what is there. Without our folders, whose names differ between
+// machines and runs.
 static void add_complaints(struct grading *g, const char *path, char *why, size_t room)
 {
+    char folder[PATH_MAX + 16];
     size_t bytes = 0;
-    const char *because, *text = grading_slurp(g, path, 64 << 20, &bytes, &because);
+    const char *because;
+    char *text = grading_slurp(g, path, 64 << 20, &bytes, &because);
     const size_t used = strlen(why);
-    if (text && bytes && used + 3 < room)
-        snprintf(why + used, room - used, ":\n%.*s", (int)(bytes < MOST_SHOWN ? bytes : MOST_SHOWN), text);
+    if (!text || !bytes || used + 3 >= room)
+        return;
+    text[bytes < 100 * MOST_SHOWN ? bytes : 100 * MOST_SHOWN] = 0;
+    snprintf(folder, sizeof folder, "%s/", g->box);
+    leave_out(text, folder);
+    snprintf(folder, sizeof folder, "%s/build/../", g->root);
+    leave_out(text, folder);
+    snprintf(folder, sizeof folder, "%s/", g->root);
+    leave_out(text, folder);
+    snprintf(why + used, room - used, ":\n%.*s", MOST_SHOWN, text);
 }
 
 static void say_end(const struct sandbox_result *result, double seconds, char why[512])
@@ -147,6 +166,14 @@ static bool was_in_box(const struct grading *g, const char *path)
     return !strncmp(path, g->box, length) && path[length] == '/' && !strstr(path + length, "..");
 }
 
+// Files of the kit by their names in it, which are the same on every machine.
+static void reject_include(struct grading *g, const char *path)
+{
+    const size_t root = strlen(g->root);
+    const bool is_ours = !strncmp(path, g->root, root) && path[root] == '/';
+    grading_reject(g, "mine.c includes %s, which is no header of its task: solve it without that file", path + (is_ours ? root + 1 : 0));
+}
+
 // Another file that is not there for us was there for the compiler in some way that no solution needs.
 static bool judge_list(struct grading *g, char *list)
 {
@@ -155,8 +182,11 @@ static bool judge_list(struct grading *g, char *list)
         if (name[strlen(name) - 1] == ':')
             continue;
         snprintf(path, sizeof path, "%s%s%s", *name == '/' ? "" : g->box, *name == '/' ? "" : "/", name);
-        if (realpath(path, exact) ? !may_include(g, exact) : !was_in_box(g, path)) {
-            grading_reject(g, "mine.c includes %s, which is no header of its task: solve it without that file", name);
+        const bool is_there = realpath(path, exact) != NULL;
+        if (!is_there)
+            snprintf(exact, sizeof exact, "%.*s", PATH_MAX - 1, path);
+        if (is_there ? !may_include(g, exact) : !was_in_box(g, path)) {
+            reject_include(g, exact);
             return false;
         }
     }
@@ -201,7 +231,7 @@ static bool compile_mine(struct grading *g, char *labcc)
 bool grading_build(struct grading *g, const char *harness)
 {
     char labcc[PATH_MAX], source[PATH_MAX];
-    char output[] = "-o", program[] = "program", mine[] = "mine.c", object[] = "mine.o";
+    char only[] = "-c", output[] = "-o", program[] = "program", mine[] = "mine.c", object[] = "mine.o", other[] = "harness.o";
     size_t bytes;
     const char *text = grading_read(g, "", MOST_SOURCE, &bytes);
     if (!text || g->err)
@@ -210,8 +240,9 @@ bool grading_build(struct grading *g, const char *harness)
     if (snprintf(labcc, sizeof labcc, "%s/labcc", g->build) >= PATH_MAX ||
         snprintf(source, sizeof source, "%s/%s", g->root, harness) >= PATH_MAX)
         return false;
-    char *const argv[] = {labcc, output, program, object, source, NULL};
-    return check_includes(g, labcc) && compile_mine(g, labcc) && compile(g, argv);
+    // Objects with names of ours: the linker's messages have them.
+    char *const compiled[] = {labcc, only, output, other, source, NULL}, *const linked[] = {labcc, output, program, object, other, NULL};
+    return check_includes(g, labcc) && compile_mine(g, labcc) && compile(g, compiled) && compile(g, linked);
 }
 
 struct grading_run grading_run(struct grading *g, const char *arguments, double seconds)
