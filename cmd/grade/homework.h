@@ -39,6 +39,12 @@ struct homework_test {
     bool hidden;       // its messages are for the instructor alone, until the grades are published
 };
 
+// What a teacher asks a student in person, to see who wrote it, and what to expect. It follows from the student's seed.
+enum { HOMEWORK_QUESTIONS = 2, HOMEWORK_QUESTION = 480 };
+struct homework_question {
+    char question[HOMEWORK_QUESTION], answer[HOMEWORK_QUESTION];
+};
+
 // What a homework's grade.c defines, by the name that the build gives it.
 struct homework {
     const char *title;                 // "An allreduce for your own cluster"
@@ -49,6 +55,8 @@ struct homework {
     // What `commlab start h2 --student ID` does beside copying starter/: writes this student's seeded files into `folder`.
     // NULL: nothing. Seeds are those of seed.h without a salt.  errors: logged
     int (*start)(const char *student, const char *folder);
+    // Two questions about the files that `start` writes.  errors: logged
+    int (*ask)(const char *student, struct homework_question questions_p[HOMEWORK_QUESTIONS]);
 };
 
 // ---- what is graded ------------------------------------------------------------------------------------------------

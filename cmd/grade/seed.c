@@ -15,14 +15,19 @@
 
 enum { MOST_STUDENT = 64 };
 
-int homework_check_student(const char *command, const char *student)
+bool homework_is_student(const char *student)
 {
     const size_t length = strlen(student);
     bool is_id = length > 0 && length <= MOST_STUDENT && student[0] != '.' && student[0] != '-';
     for (size_t i = 0; i < length; i++)
         is_id = is_id && (unsigned char)student[i] < 128 &&
                 (isalnum((unsigned char)student[i]) || strchr("._-@", student[i]));
-    if (is_id)
+    return is_id;
+}
+
+int homework_check_student(const char *command, const char *student)
+{
+    if (homework_is_student(student))
         return CLAB_OK;
     clab_error("%s: --student: an ID has 1 to %d letters, digits, '.', '_', '-' or '@', and begins with none of '.' "
                "and '-'; type the ID that your teacher uses for you",

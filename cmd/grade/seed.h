@@ -7,9 +7,11 @@
 // - Source: Aumasson et al. 2013, BLAKE2, keyed by the salt.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Whether `student` is an ID: 1 to 64 letters, digits, '.', '_', '-' and '@', the first one no '.' and no '-'.
+bool homework_is_student(const char *student);
 //   errors: CLAB_EINVAL, logged behind the command's name
 int homework_check_student(const char *command, const char *student);
 

@@ -103,6 +103,18 @@ grades_what_complains_in_any_bytes() {
         labs/homework/h2/starter/mine.c >"$scratch/bytes.c"
     grades bytes "$scratch/bytes.c" && why=$(cat "$scratch/out") && grep -q 'no text' "$scratch/bytes.results"
 }
+# A compiler's and a linker's complaints name folders; those of ours have other names in each run.
+complains_in_the_same_bytes_each_time() {
+    local name
+    cp $reference "$scratch/link-error.c" && echo 'int main(void) { return undefined_here(); }' >>"$scratch/link-error.c"
+    sed 's/^#include.*h2.h"$/&\nstatic int wrong = h2;/' $reference >"$scratch/compile-error.c"
+    for name in link-error compile-error; do
+        grades one "$scratch/$name.c" && cp "$scratch/one.csv" "$scratch/two.csv" && grades one "$scratch/$name.c" || return 1
+        why="$name: $(diff "$scratch/one.csv" "$scratch/two.csv"; cat "$scratch/one.csv")"
+        cmp -s "$scratch/one.csv" "$scratch/two.csv" && grep -q 'can not be compiled' "$scratch/one.csv" &&
+            ! grep -qE "commlab-|$PWD" "$scratch/one.csv" || return 1
+    done
+}
 refuses_wrong_words() {
     refuses 2 "there is no homework 'h9'" h9 $reference --student ada && refuses 2 'a homework and a file are missing' &&
         refuses 2 '--student ID is missing' h2 $reference && refuses 2 'an ID has' h2 $reference --student ../x &&
@@ -126,14 +138,98 @@ grades_a_class() {
     printf 'student,homework,test,title,score,max_score,status,message\neve,h2,proof,x,80,80,passed,x\n' >"$class/eve/h2.csv"
     graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="took $((SECONDS - seconds)) s: $(cat "$class/h2.csv")"
-    [ "$(grep -c '^right[01][0-9],h2,80,graded$' "$class/h2.csv")" -eq 10 ] && grep -q '^eve,h2,0,rejected$' "$class/h2.csv" &&
-        [ "$(grep -c '^starts[01][0-9],h2,0,graded$' "$class/h2.csv")" -eq 10 ] && [ $((SECONDS - seconds)) -lt 120 ]
+    [ "$(grep -c '^right[01][0-9],h2,80,graded,80,30,15,20,15,$' "$class/h2.csv")" -eq 10 ] &&
+        grep -q '^eve,h2,0,rejected,80,0,0,0,0,"mine.c includes .*reference.c' "$class/h2.csv" &&
+        [ "$(grep -c '^starts[01][0-9],h2,0,graded,' "$class/h2.csv")" -eq 10 ] && [ $((SECONDS - seconds)) -lt 120 ]
+}
+makes_a_page_of_a_class() {
+    local class=$scratch/class
+    why="$(head -c 3000 "$class/h2.html")"
+    grep -q '<h2>Rejected: .*(1)' "$class/h2.html" && grep -q 'mine.c includes .*reference.c' "$class/h2.html" &&
+        [ "$(grep -c '<td class="id">starts[01][0-9]</td>' "$class/h2.html")" -eq 10 ] && ! grep -q '<script' "$class/h2.html" || return 1
+    why="no message that ten have: $(grep -A 9 'stumbled' "$class/h2.html")"
+    grep -q '<td class="n">10</td><td class="id">proof</td><td>No rank receives anything' "$class/h2.html"
+}
+# Two each, with answers, and not the same for all.
+asks_each_student_two_questions() {
+    local questions=$scratch/class/h2.questions.csv
+    why="$(head -3 "$questions")"
+    [ "$(grep -c '^right[01][0-9],' "$questions")" -eq 20 ] && [ "$(cut -d, -f2- "$questions" | sort -u | wc -l)" -gt 30 ] &&
+        ! grep -q ',$' "$questions"
+}
+# Each homework, from what its starter is: two questions for each of two students, not all the same.
+asks_of_each_homework() {
+    local id class=$scratch/asked student
+    for id in h1 h2 h3 h4 h5; do
+        for student in ann bob cid; do
+            mkdir -p "$class/$id/$student" && cp labs/homework/$id/starter/* "$class/$id/$student/" || return 1
+        done
+        graded_class "$class/$id" --homework $id || return 1
+        why="$id: $(cat "$class/$id/$id.questions.csv")"
+        [ "$(wc -l <"$class/$id/$id.questions.csv")" -eq 7 ] && ! grep -qE ',$|nan|-inf' "$class/$id/$id.questions.csv" &&
+            [ "$(cut -d, -f2- "$class/$id/$id.questions.csv" | sort -u | wc -l)" -ge 5 ] || return 1
+        why="$id: $(find "$class/$id/$id.jplag" -type f)"
+        [ "$(find "$class/$id/$id.jplag" -type f | wc -l)" -eq 4 ] && grep -q "$id.jplag/submissions" "$class/$id/$id.html" || return 1
+    done
+}
+makes_folders_for_jplag() {
+    why="$(find "$scratch/class/h2.jplag" | head)"
+    [ "$(ls "$scratch/class/h2.jplag/submissions" | wc -l)" -eq 21 ] && cmp -s "$scratch/class/h2.jplag/submissions/right01/mine.c" $reference &&
+        cmp -s "$scratch/class/h2.jplag/base/mine.c" labs/homework/h2/starter/mine.c
+}
+# Names that are no ID, links, pipes and folders without a file cost nobody else a row.
+goes_on_behind_what_can_not_be_graded() {
+    local class=$scratch/odd
+    mkdir -p "$class/my notes" "$class/"$'new\nline' "$class/\$(touch $scratch/refused)" "$class/empty" "$class/pipe" "$class/zoe"
+    mkfifo "$class/pipe/mine.c" && ln -s zoe "$class/link" && echo roster >"$class/list.txt" && cp $reference "$class/zoe/mine.c" &&
+        graded_class "$class" --homework h2 || return 1
+    why="$(cat "$class/h2.csv")"
+    [ ! -e "$scratch/refused" ] && [ "$(wc -l <"$class/h2.csv")" -eq 8 ] && grep -q '^my notes,h2,,not graded,.*is no ID' "$class/h2.csv" &&
+        grep -q '^new?line,h2,,not graded' "$class/h2.csv" && grep -q '^link,h2,,not graded,.*it is a link' "$class/h2.csv" &&
+        grep -q '^empty,h2,,not graded,.*there is no such file' "$class/h2.csv" && grep -q '^pipe,h2,,not graded,.*is no plain file' "$class/h2.csv" &&
+        grep -q '^zoe,h2,80,graded' "$class/h2.csv" && grep -q '<h2>Not graded: .*(6)' "$class/h2.html"
+}
+# Cheats beside honest ones: in the same folder, and in turns.
+costs_nobody_else_anything() {
+    local class=$scratch/cheats name
+    mkdir -p "$class"
+    for name in fork_bomb signal_all write_outside background forged memory; do
+        mkdir -p "$class/${name}_1" "$class/${name}_2"
+        sed -e '/#include "cheat.h"/ {' -e 'r tests/cheats/cheat.h' -e 'd' -e '}' tests/cheats/$name.c | sed 's/^#pragma once$//' >"$class/${name}_1/mine.c"
+        cp $reference "$class/${name}_2/mine.c"
+    done
+    graded_class "$class" --homework h2 || return 1
+    why="$(cat "$class/h2.csv")"
+    [ "$(grep -c '_2,h2,80,graded,' "$class/h2.csv")" -eq 6 ] && [ "$(grep -c '_1,h2,0,graded,' "$class/h2.csv")" -eq 6 ]
+}
+# One that is killed goes on, and comes to the same table.
+goes_on_where_it_was_killed() {
+    local class=$scratch/class pid i
+    cp "$class/h2.csv" "$scratch/whole.csv" && rm "$class"/h2.results/*.key "$class/h2.csv" && subject=() || return 1
+    "$commlab" class "$class" --homework h2 --salt "$scratch/salt" >"$scratch/killed" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 3000 && $(ls "$class"/h2.results/*.key 2>/dev/null | wc -l) < 3; i++)); do sleep 0.02; done
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    why="a table, or no result: $(ls "$class" "$class/h2.results")"
+    [ ! -e "$class/h2.csv" ] && [ "$(ls "$class"/h2.results/*.key | wc -l)" -ge 3 ] || return 1
+    touch "$scratch/mark" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
+    why="$(diff "$scratch/whole.csv" "$class/h2.csv")"
+    [ -z "$why" ] || return 1
+    why="all were graded again"
+    [ -n "$(find "$class/h2.results" -name '*.key' -not -newer "$scratch/mark")" ]
 }
 grades_none_again_that_has_not_changed() {
+    # An archive brings the old time of a file, so that tells nothing.
     cp "$scratch/class/h2.csv" "$scratch/before" && echo '# mine' >>"$scratch/class/h2.results/right01.csv" &&
-        cp $reference "$scratch/class/starts01/mine.c" && graded_class "$scratch/class" --homework h2 \
+        cp -p $reference "$scratch/class/starts01/mine.c" && graded_class "$scratch/class" --homework h2 \
         --salt "$scratch/salt" && why=$(diff "$scratch/before" "$scratch/class/h2.csv" | grep '^>') &&
-        [ "$why" = '> starts01,h2,80,graded' ] && grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
+        [ "$why" = '> starts01,h2,80,graded,80,30,15,20,15,' ] && grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
+}
+grades_all_again_with_another_salt() {
+    echo 'another salt for tests' >"$scratch/salt2"
+    graded_class "$scratch/class" --homework h2 --salt "$scratch/salt2" && why="right01 was not graded again" &&
+        ! grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
 }
 leaves_nothing_behind() { why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]; }
 
@@ -144,8 +240,12 @@ else
     mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
     for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
         gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
-        writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes refuses_wrong_words grades_a_class \
-        grades_none_again_that_has_not_changed leaves_nothing_behind; do
+        writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes \
+        complains_in_the_same_bytes_each_time refuses_wrong_words grades_a_class \
+        makes_a_page_of_a_class asks_each_student_two_questions asks_of_each_homework \
+        makes_folders_for_jplag goes_on_where_it_was_killed \
+        grades_none_again_that_has_not_changed grades_all_again_with_another_salt goes_on_behind_what_can_not_be_graded \
+        costs_nobody_else_anything leaves_nothing_behind; do
         check $name
     done
 fi

@@ -166,5 +166,29 @@ static int start(const char *student, const char *folder)
     return CLAB_OK;
 }
 
+// ---- in person -----------------------------------------------------------------------------------------------------
+
+static int ask(const char *student, struct homework_question q[HOMEWORK_QUESTIONS])
+{
+    static const int ranks[] = {2, 4, 6}, megabytes[] = {1, 10, 100, 1000};
+    uint64_t seed;
+    CLAB_TRY(homework_seed(NULL, student, seed_name, &seed));
+    const int P = ranks[seed % 3], other = ranks[(seed + 1 + seed / 3 % 2) % 3], size = megabytes[seed / 6 % 4];
+    snprintf(q[0].question, HOMEWORK_QUESTION,
+             "Take the row of %d ranks and %d MB in your matrix. How do you get algbw and busbw from its time, and why is busbw not the same?", P,
+             size);
+    snprintf(q[0].answer, HOMEWORK_QUESTION,
+             "algbw = %d MB by the time. busbw = algbw times 2 (P-1)/P = %.4g, since each rank must send so many times the array, "
+             "whatever the algorithm. So busbw compares with what memory or a wire can do.",
+             size, 2.0 * (P - 1) / P);
+    snprintf(q[1].question, HOMEWORK_QUESTION,
+             "Show me 8 bytes with %d and with %d ranks in your matrix. What does the time consist of, and what do more ranks than cores do to it?", P,
+             other);
+    snprintf(q[1].answer, HOMEWORK_QUESTION,
+             "Of the messages one after another, not of bytes: alpha times the rounds, which grow with the ranks. With more ranks than cores a "
+             "rank also waits until it gets a core, so the time jumps, and is noisy (the column of the interval).");
+    return CLAB_OK;
+}
+
 const struct homework HOMEWORK = {
-    .title = "A benchmark matrix, and what it shows", .file = "h1/", .tests = tests, .grade = grade, .start = start};
+    .title = "A benchmark matrix, and what it shows", .file = "h1/", .tests = tests, .grade = grade, .start = start, .ask = ask};

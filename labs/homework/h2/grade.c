@@ -293,6 +293,53 @@ static int start(const char *student, const char *folder)
     return err;
 }
 
+// ---- in person -----------------------------------------------------------------------------------------------------
+
+// How often a ring in the order of ranks leaves a host: that of the busiest one.
+static int most_crossings(const struct h2_cluster *cluster, int *sum_p)
+{
+    int count[H2_HOSTS] = {0}, most = 0;
+    *sum_p = 0;
+    for (int rank = 0; rank < cluster->nranks; rank++) {
+        const int host = cluster->host[rank];
+        if (cluster->host[(rank + 1) % cluster->nranks] == host)
+            continue;
+        ++*sum_p;
+        most = ++count[host] > most ? count[host] : most;
+    }
+    return most;
+}
+
+static int ask_in_person(const char *student, struct homework_question q[HOMEWORK_QUESTIONS])
+{
+    struct h2_cluster c;
+    struct h2_scale scale;
+    char hosts[64];
+    uint64_t seed;
+    int sum;
+    CLAB_TRY(homework_seed(NULL, student, own_seed, &seed));
+    CLAB_TRY(h2_cluster_choose(seed, &c, &scale));
+    const double least = 2.0 * (c.nhosts - 1) / c.nhosts, part = 2.0 * (c.nranks - 1) / c.nranks;
+    const int most = most_crossings(&c, &sum);
+    snprintf(q[0].question, HOMEWORK_QUESTION,
+             "Your cluster has %d ranks on %d hosts, and adds up %zu MiB; between hosts there are %d Mbit/s. How many bytes must each "
+             "adapter send, whatever the algorithm, and how long does that take?",
+             c.nranks, c.nhosts, c.bytes >> 20, c.mbits);
+    snprintf(q[0].answer, HOMEWORK_QUESTION,
+             "2 (S-1)/S times the array, with S = %d hosts: %.3g MiB, which take %.4g ms. Each host sends (S-1)/S of the array while the "
+             "sums are made, and as much again while they are given out.",
+             c.nhosts, least * (double)c.bytes / (1 << 20), 1e3 * scale.bound);
+    snprintf(q[1].question, HOMEWORK_QUESTION,
+             "Your ranks are on hosts %s. Take a ring from rank to rank + 1. How often does it pass to another host, and how much does the "
+             "busiest host send?",
+             h2_cluster_hosts(&c, hosts, sizeof hosts));
+    snprintf(q[1].answer, HOMEWORK_QUESTION,
+             "%d times of %d. The busiest host's ranks pass on %d times, each time 2 (P-1)/P = %.3g times the array: %.3g times in all. In the order "
+             "of hosts it would be %.3g, and the least is %.3g.",
+             sum, c.nranks, most, part, most * part, part, least);
+    return CLAB_OK;
+}
+
 static const struct homework_test tests[] = {
     {"proof", "the sum is right on every rank, for 1 to 16 ranks on any hosts", 30, false},
     {"bytes", "no host sends more to others than it must", 15, false},
@@ -308,4 +355,5 @@ const struct homework HOMEWORK = {
     .leaderboard = "time, as a multiple of what the adapters need",
     .grade = grade,
     .start = start,
+    .ask = ask_in_person,
 };

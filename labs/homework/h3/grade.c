@@ -224,4 +224,4 @@ static const struct homework_test tests[] = {
 };
 
 const struct homework HOMEWORK = {
-    .title = "Overlap in a training step", .file = "mine.c", .tests = tests, .grade = grade, .start = h3_start};
+    .title = "Overlap in a training step", .file = "mine.c", .tests = tests, .grade = grade, .start = h3_start, .ask = h3_ask};

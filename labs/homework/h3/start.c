@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "cmd/grade/homework.h"
 #include "cmd/grade/seed.h"
 #include "labs/homework/h3/price.h"
 
@@ -37,5 +38,32 @@ int h3_start(const char *student, const char *folder)
         CLAB_TRY(h3_choose_network(which, seed, &c, &bounds));
         CLAB_TRY(write_network(&c, folder, which));
     }
+    return CLAB_OK;
+}
+
+int h3_ask(const char *student, struct homework_question *q)
+{
+    struct h3_case c;
+    struct h3_bounds b;
+    uint64_t seed;
+    CLAB_TRY(homework_seed(NULL, student, "h3 networks", &seed));
+    CLAB_TRY(h3_choose_network(0, seed, &c, &b));
+    snprintf(q[0].question, HOMEWORK_QUESTION,
+             "Your network 1 has %d ranks; the grader trains %d parameters there, %.3g MiB in all, with a backward pass of %.3g ms. Why is one collective "
+             "for all of them slow, although it starts only once?",
+             c.ranks, h3_parameters(&c), (double)h3_all_bytes(&c) / (1 << 20), 1e3 * h3_backward(&c));
+    snprintf(q[0].answer, HOMEWORK_QUESTION,
+             "It can start only when the last gradient is there, so nothing hides it: %.3g ms are exposed. Buckets of %.3g MiB, %d of them, travel "
+             "beside the pass, and leave %.3g ms.",
+             1e3 * b.none, (double)b.cap / (1 << 20), b.buckets, 1e3 * b.best);
+    CLAB_TRY(h3_choose_network(2, seed, &c, &b));
+    snprintf(q[1].question, HOMEWORK_QUESTION,
+             "On your network 3, alpha is %.3g us with %d ranks. What happens there with one collective per parameter (%d of them), and how does your "
+             "code find a better size?",
+             1e6 * c.alpha, c.ranks, h3_parameters(&c));
+    snprintf(q[1].answer, HOMEWORK_QUESTION,
+             "Starting takes longer than the bytes: %.3g ms are exposed with one per parameter, and %.3g ms with %d buckets of %.3g MiB. begin() "
+             "computes what a size costs from alpha, beta and the times at which gradients are there.",
+             1e3 * b.each, 1e3 * b.best, b.buckets, (double)b.cap / (1 << 20));
     return CLAB_OK;
 }

@@ -4,4 +4,7 @@
 
 // network-1.net to network-3.net: those on which the student's own copy of the grader times. `folder`: work/h3
 //   errors: CLAB_ENOENT (logged), those of homework_seed and of h3_choose_network
+struct homework_question;
+// Questions about these networks (homework.h).
+int h3_ask(const char *student, struct homework_question *questions_p);
 int h3_start(const char *student, const char *folder);

@@ -238,5 +238,33 @@ static int start(const char *student, const char *folder)
     return CLAB_OK;
 }
 
+// ---- in person -----------------------------------------------------------------------------------------------------
+
+static int ask(const char *student, struct homework_question q[HOMEWORK_QUESTIONS])
+{
+    uint64_t seed;
+    char size[CLAB_TEXT];
+    CLAB_TRY(homework_seed(NULL, student, practice_seed, &seed));
+    const struct h4_machine m = h4_machine_draw(seed);
+    const size_t bytes = 8 * m.limit;
+    const double wire = (double)bytes * m.beta[H4_ACROSS];
+    clab_size_text(bytes, size);
+    snprintf(q[0].question, HOMEWORK_QUESTION,
+             "On your practice machine, how long does one message of %s to another host take? Which part of it would a line through small sizes miss?",
+             size);
+    snprintf(q[0].answer, HOMEWORK_QUESTION,
+             "alpha %.3g us + handshake %.3g us + bytes times beta %.4g us = %.4g us. The handshake is only there above %zu KiB.",
+             1e6 * m.alpha[H4_ACROSS], 1e6 * m.handshake, 1e6 * wire, 1e6 * (m.alpha[H4_ACROSS] + m.handshake + wire), m.limit >> 10);
+    snprintf(q[1].question, HOMEWORK_QUESTION,
+             "A ring and doubling with 16 ranks on hosts of %d: in how many of their rounds does a message cross to another host? Which question of your "
+             "plan tells you how many ranks a host has?",
+             m.host);
+    snprintf(q[1].answer, HOMEWORK_QUESTION,
+             "Ring: in all 30 rounds, since some neighbours are on different hosts. Doubling: in %d of 4 rounds; those before stay in a host. Times of "
+             "2, 4, 8 ranks jump where doubling first leaves the host.",
+             m.host == 2 ? 3 : 2);
+    return CLAB_OK;
+}
+
 const struct homework HOMEWORK = {
-    .title = "Fit and foresee a machine", .file = "mine.c", .tests = tests, .grade = grade, .start = start};
+    .title = "Fit and foresee a machine", .file = "mine.c", .tests = tests, .grade = grade, .start = start, .ask = ask};

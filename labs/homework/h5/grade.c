@@ -158,4 +158,5 @@ const struct homework HOMEWORK = {.title = "Cut the step time of a training job"
                                   .tests = tests,
                                   .leaderboard = "step time (% of the bound)",
                                   .grade = grade,
-                                  .start = h5_start};
+                                  .start = h5_start,
+                                  .ask = h5_ask};
