@@ -156,8 +156,6 @@ static int take_listing(struct bench_options *o)
     }
     CLAB_TRY(load_listing(NULL, o->msccl, &o->listing));
     o->collectives[o->ncollectives++] = o->listing->problem.collective;
-    if (!o->nranks)
-        o->nranks = o->listing->problem.nranks;
     return CLAB_OK;
 }
 
@@ -193,6 +191,8 @@ static int resolve_ranks(struct bench_options *o)
 {
     struct clab_launch_plan plan;
     CLAB_TRY(clab_job_plan(o->nranks, &plan));
+    if (o->listing && !o->nranks && !plan.joins)
+        CLAB_TRY(clab_job_plan(o->listing->problem.nranks, &plan));
     o->nranks = o->job.nranks = plan.nranks;
     o->joins = plan.joins;
     o->cores = clab_cores();

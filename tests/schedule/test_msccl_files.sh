@@ -86,6 +86,43 @@ check refuses_wrong_result wrong not_added 6 "contribution missing at the end" 1
 
 check refuses_other_ranks refuses 2 "is a schedule of 4 ranks, and there are 3: use -n 4" \
     bench --msccl "$files/circle.xml" -n 3
+# changed SED STATUS WORDS: a file with one change is refused by its line.
+changed() {
+    sed "$1" "$files/${4:-circle}.xml" >"$scratch/changed.xml"
+    why="no change: $1"
+    ! cmp -s "$files/${4:-circle}.xml" "$scratch/changed.xml" &&
+        refuses "$2" "$scratch/changed.xml:$3" verify --msccl "$scratch/changed.xml"
+}
+check refuses_more_chunks_than_steps_use changed \
+    's/nchunksperloop="4"/nchunksperloop="1000000"/' 2 '4: nchunksperloop="1000000", but the steps of gpu 0 use no more than'
+check refuses_absurd_chunks changed 's/nchunksperloop="4"/nchunksperloop="1000000000"/' 2 \
+    '3: nchunksperloop="1000000000" is not a number from 1 to'
+check refuses_scratch_that_no_step_uses changed \
+    's/s_chunks="1"/s_chunks="1000000"/; s/"s" dstoff="0"/"s" dstoff="999999"/' 2 \
+    '4: 1000000 chunks of '"'s'"', but all steps together use' overwritten
+check refuses_custom_with_unused_chunks changed 's/nchunksperloop="2"/nchunksperloop="1000000"/' 2 \
+    '3: nchunksperloop="1000000", but all steps together use' custom
+check refuses_long_message changed 's/cnt="1"/cnt="72"/' 2 '6: cnt="72" is not a number from 1 to 71'
+check refuses_chunk_outside changed 's/srcoff="3"/srcoff="4"/' 2 "30: chunks 4 to 4 of 'o', which has 4"
+check refuses_missing_gpu changed 's/ngpus="4"/ngpus="5"/' 2 '3: there is no gpu 4, of ngpus="5"'
+check refuses_wait_for_no_step changed 's/depid="-1" deps="-1"/depid="7" deps="0"/' 2 \
+    '6: it waits for step 0 of thread block 7 (deps, depid), which the gpu does not have'
+check refuses_wait_for_silent_step changed '7s/hasdep="1"/hasdep="0"/' 2 \
+    '11: it waits for step 1 of thread block 0 (line 7), but neither that nor a later one has hasdep="1"' both
+check refuses_unknown_step changed 's/type="rcs"/type="ra"/' 2 '7: type="ra" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop'
+check refuses_unknown_protocol changed 's/proto="LL"/proto="TCP"/' 2 '3: proto="TCP" is not Simple, LL or LL128'
+check refuses_write_to_input changed 's/type="r" srcbuf="o" srcoff="[0-9]*" dstbuf="o" dstoff="[0-9]*"/type="r" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0"/' 2 \
+    "7: it writes 'i', the caller's input, in a call that is not in place" out_of_place
+
+# Each rank of a running job reads the file by itself; here the last of two reads another.
+refuses_files_that_differ() {
+    printf 'file=%s\n[ "$LOCAL_RANK" = 1 ] && file=%s\nexec %s bench --msccl "$file" -b 64 -e 64 --seconds 0.02\n' \
+        "$files/both.xml" "$files/channels.xml" "$commlab" >"$scratch/rank.sh"
+    run 2 run -n 2 bash "$scratch/rank.sh" || return 1
+    why=$(cat "$scratch/err")
+    grep -q "rank 1 has read another schedule there than rank 0" "$scratch/err"
+}
+check refuses_files_that_differ
 check refuses_algorithm_beside_file refuses 2 "the file says which collective" \
     bench allreduce --msccl "$files/circle.xml"
 check refuses_in_place refuses 2 "it is not defined in place" \

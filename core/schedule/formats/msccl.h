@@ -85,6 +85,7 @@ struct clab_msccl {
     char name[CLAB_LISTING_NAME];
     enum clab_collective collective;
     int ngpus, chunks, lanes, root; // chunks: of a loop
+    int line;                       // of algo
     int slots;                      // messages that a connection holds
     bool inplace, outofplace;       // the calls that it is for
     bool has_input;                 // 'i' is CLAB_INPUT: it is read as of a call out of place

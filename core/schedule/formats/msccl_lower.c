@@ -388,12 +388,12 @@ static int find_shape(struct lowering *w)
     w->blocks = clab_problem_blocks(&problem);
     w->chunks = m->chunks / w->blocks / m->lanes;
     if (w->chunks < 1 || w->chunks * w->blocks * m->lanes != m->chunks) {
-        clab_error("%s: nchunksperloop=\"%d\" is not a multiple of %d blocks and %d lanes", m->path, m->chunks,
-                   w->blocks, m->lanes);
+        clab_error("%s:%d: nchunksperloop=\"%d\" is not a multiple of %d blocks and %d lanes", m->path, m->line,
+                   m->chunks, w->blocks, m->lanes);
         return CLAB_EPARSE;
     }
     if (m->root && !clab_collective_rooted(m->collective)) {
-        clab_error("%s: root=\"%d\" of a collective that has none", m->path, m->root);
+        clab_error("%s:%d: root=\"%d\" of a collective that has none", m->path, m->line, m->root);
         return CLAB_EPARSE;
     }
     for (int i = 0; i < m->ngpus; i++)

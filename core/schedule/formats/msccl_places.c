@@ -109,8 +109,8 @@ int msccl_bound_chunks(struct clab_msccl *m)
             gpu->scratch = scratch;
     }
     if (m->custom && m->chunks > ALWAYS + 2 * all) {
-        clab_error("%s: nchunksperloop=\"%d\", but all steps together use no more than %ld chunks", m->path, m->chunks,
-                   all);
+        clab_error("%s:%d: nchunksperloop=\"%d\", but all steps together use no more than %ld chunks", m->path, m->line,
+                   m->chunks, all);
         return CLAB_EPARSE;
     }
     for (int rank = 0; rank < m->ngpus; rank++)

@@ -144,6 +144,7 @@ static int slots(struct reader *r, const char *proto)
 static void begin_algo(struct reader *r, const char **attributes)
 {
     struct clab_msccl *m = &r->msccl;
+    m->line = line_of(r);
     take_name(m, find(attributes, "name"));
     take_collective(r, find(attributes, "coll"));
     m->ngpus = number(r, attributes, "ngpus", 1, MOST_GPUS, NOT_GIVEN);
@@ -291,7 +292,7 @@ static int check_gpus(const struct clab_msccl *m)
 {
     for (int i = 0; i < m->ngpus; i++)
         if (!m->gpus[i].line) {
-            clab_error("%s: there is no gpu %d, of ngpus=\"%d\"", m->path, i, m->ngpus);
+            clab_error("%s:%d: there is no gpu %d, of ngpus=\"%d\"", m->path, m->line, i, m->ngpus);
             return CLAB_EPARSE;
         }
     return CLAB_OK;
@@ -302,7 +303,7 @@ static int complete(struct clab_msccl *m)
 {
     CLAB_TRY(check_gpus(m));
     if (m->collective == CLAB_ALLTOALL && m->inplace && !m->outofplace) {
-        clab_error("%s: an alltoall in place: schedules have none; it needs outofplace=\"1\"", m->path);
+        clab_error("%s:%d: an alltoall in place: schedules have none; it needs outofplace=\"1\"", m->path, m->line);
         return CLAB_EPARSE;
     }
     if (m->collective == CLAB_ALLTOALL)
