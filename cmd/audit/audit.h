@@ -11,7 +11,7 @@
 //   line    = 100 Gb/s
 //
 // - Any other name is the claim's own, for expressions (quantity.h).
-// - claims.c reads a file, rules.c judges, audit.c is the command.
+// - claims.c reads a file, rules.c judges, depend.c asks what a verdict follows from, audit.c is the command.
 #pragma once
 
 #include <stdio.h>
@@ -55,6 +55,18 @@ struct audit_verdict {
 // Judge a claim by its rule.
 //   errors: CLAB_EPARSE, logged with the file's line
 int audit_judge(const struct audit_claims *claims, const struct audit_claim *claim, struct audit_verdict *verdict_p);
+
+// The settings that a rule wants, in words: "claimed, right". NULL: there is no such rule.
+const char *audit_rule_settings(const char *rule);
+
+// Whether a setting is the claim's own: a number that its expressions use, and none that every claim or its rule has.
+bool audit_is_own(const struct audit_claim *claim, const struct audit_setting *setting);
+
+// *depends_p: whether the rule finds something else once that number is a thousand times, or a thousandth of, what it is.
+//   setting: one of the claim's; it is left as it was
+//   errors:  CLAB_ENOMEM
+int audit_depends(const struct audit_claims *claims, struct audit_claim *claim, struct audit_setting *setting,
+                  bool *depends_p);
 
 // All rules, a line each: name, settings, verdicts.
 void audit_rules_print(FILE *out);

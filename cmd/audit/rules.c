@@ -516,6 +516,12 @@ static const struct rule *find_rule(const char *name)
     return NULL;
 }
 
+const char *audit_rule_settings(const char *name)
+{
+    const struct rule *rule = find_rule(name);
+    return rule ? rule->settings : NULL;
+}
+
 static int refuse_rule(const struct judging *j, const struct audit_setting *rule)
 {
     char why[160];

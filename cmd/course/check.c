@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,6 +273,16 @@ static int judge(struct check *c, const struct course *course, const struct cour
     return c->err;
 }
 
+// Whether a file lies in the unit's own folder, as before.c and after.c do.
+static bool is_of_unit(const struct course *course, const struct course_unit *unit, const char *source)
+{
+    const char *slash = strrchr(source, '/');
+    char path[PATH_MAX];
+    struct stat a, b;
+    return course_unit_path(course, unit, slash ? slash + 1 : source, path) == CLAB_OK && stat(source, &a) == 0 &&
+           stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
 static int check_unit(const struct request *request, const struct course *course, const struct course_unit *unit,
                       bool *failed_p)
 {
@@ -287,6 +298,7 @@ static int check_unit(const struct request *request, const struct course *course
                    request->source ? "" : "; first type ./commlab start ", request->source ? "" : unit->id);
         return CLAB_ENOENT;
     }
+    c.source = source, c.is_mine = !request->source, c.is_ours = is_of_unit(course, unit, source);
     snprintf(c.nets, sizeof c.nets, "%.*s/sim/nets", (int)sizeof c.nets - 16, course->root);
     clab_variable_set(CLAB_VARIABLE_NETS, c.nets); // a check may ask the simulator, too
     CLAB_TRY(child_folder_make(c.folder));

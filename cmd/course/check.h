@@ -68,6 +68,10 @@ void check_advise(struct check *c, enum check_failure failure, const char *advic
 //   pattern: an extended regular expression, for one line: "rank 0: .* rank 0: nothing has moved"
 void check_advise_when(struct check *c, enum check_failure failure, const char *pattern, const char *advice);
 
+// The path of the student's own file of that name, beside the program that is checked: work/13/NAME. It may not be there.
+// NULL: another program than the student's is checked (--source), and has no such file beside it, or is the unit's own.
+const char *check_file(struct check *c, const char *name);
+
 // ---- runs ----------------------------------------------------------------------------------------------------
 
 // Run the program, as `mine -n RANKS --backend BACKEND [--net NET] ARGUMENTS`. A run that the case has had already is

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/course/check_inside.h"
 #include "cmd/kit/progress.h"
@@ -96,6 +97,14 @@ bool check_require(struct check *c, bool holds, const char *advice, const char *
     va_end(arguments);
     check_fail(c, facts, advice);
     return false;
+}
+
+const char *check_file(struct check *c, const char *name)
+{
+    const char *slash = strrchr(c->source, '/');
+    const int length = slash ? (int)(slash - c->source) + 1 : 0;
+    snprintf(c->file, sizeof c->file, "%.*s%s", length, c->source, name);
+    return c->is_mine || (!c->is_ours && access(c->file, F_OK) == 0) ? c->file : NULL;
 }
 
 void check_advise(struct check *c, enum check_failure failure, const char *advice)

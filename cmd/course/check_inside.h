@@ -29,6 +29,9 @@ struct check {
     const char *unit;         // "07"
     char program[PATH_MAX];   // that is run
     char folder[PATH_MAX];    // for its files; removed afterwards
+    const char *source;       // what is checked
+    bool is_mine, is_ours;    // whether that is work/NN/mine.c, or lies in the unit's own folder
+    char file[PATH_MAX];      // check_file's
     char nets[PATH_MAX];      // the kit's networks
     int wanted;               // the only case to be run; 0: all
     int number, passed, left; // of the case that is begun; cases that passed; and that were not run
