@@ -29,7 +29,6 @@ static enum fault name(const struct evidence *now, const struct evidence *well)
 }
 
 // How long a step will take with the remedy of the fault that was named, in s.
-// Nothing that the job has to do vanishes: a straggler's samples go to the other ranks.
 static double foresee(const struct evidence *now, const struct evidence *well, enum fault named)
 {
     return named == STRAGGLER ? now->step - (now->most - now->mean) : well->step;
