@@ -192,7 +192,8 @@ static void put_test(FILE *out, const struct class *class, const struct summary 
     put(out, t->title);
     fprintf(
         out,
-        "%s</td><td class=\"n\">%.4g of %.4g</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td style=\"width:22%%\">",
+        "%s</td><td class=\"n\">%.4g of %.4g</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td>"
+            "<td style=\"width:22%%\">",
         t->hidden ? " <span class=\"soft\">(hidden)</span>" : "", sum / s->ngraded, t->points, full,
         s->ngraded - full - none, none);
     put_bar(out, "full", full, s->ngraded);
@@ -310,7 +311,8 @@ static int put_lessons(FILE *out, const struct class *class)
         if (!shown++)
             fputs(
                 "<h2>What most of them stumbled over</h2>\n<p class=\"soft\">Messages of the first test that lacks points, which "
-                "several students have apart from their numbers. The numbers are one student's.</p>\n<table><thead><tr><th class=\"n\">students</th><th>test</th><th>message"
+                "several students have apart from their numbers. The numbers are one student's.</p>\n"
+                  "<table><thead><tr><th class=\"n\">students</th><th>test</th><th>message"
                 "</th></tr></thead><tbody>\n",
                 out);
         fprintf(out, "<tr><td class=\"n\">%d</td><td class=\"id\">%s</td><td>", l->count,
@@ -422,7 +424,8 @@ static void put_foot(FILE *out, const struct class *class)
     fprintf(
         out,
         "<h2>Compare their files</h2>\n<p>%s.jplag holds what each student wrote, and the starter. With "
-        "<a href=\"https://github.com/jplag/JPlag\">JPlag</a>:</p>\n<pre>java -jar jplag.jar -l %s -bc %s.jplag/base %s.jplag/submissions</pre>\n"
+        "<a href=\"https://github.com/jplag/JPlag\">JPlag</a>:</p>\n"
+            "<pre>java -jar jplag.jar -l %s -bc %s.jplag/base %s.jplag/submissions</pre>\n"
         "<p class=\"soft\">Files of the same class give the same page. %s.csv has this table, %s.questions.csv the questions.</p>\n"
         "</body></html>\n",
         class->id, end && !strcmp(end, ".c") ? "c" : "text", class->id, class->id, class->id, class->id);
