@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Cheats against a homework: each of tests/cheats/*.c has no points that it did not earn, says why, and costs nobody else
+# Cheats against homework h2, and some against h3 and h4: each of tests/cheats/*.c has no points that it did not earn, says why, and costs nobody else
 # anything. Odd but honest solutions, tests/cheats/honest/*.c behind the reference, have all points.
 # Usage: test_cheats.sh [BUILD]. Takes long.
 
@@ -61,6 +61,79 @@ ends_what_runs_on_without_walls() {
     [ "$why" = 'it runs: ' ]
 }
 
+# more HW SAYS POINTS: the reference of HW with the lines of stdin behind it, run with the headers that they need.
+more() {
+    local subject=("$commlab" grade "$1") points
+    { cat "tests/homework/$1/reference.c"; printf '#include <dirent.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n'; cat; } >"$scratch/more.c"
+    run 0 "$scratch/more.c" --student ada || return 1
+    why="$(cat "$scratch/out")"
+    grep -qE -- "$2" "$scratch/out" && grep -q "^$3 of 80 points by the machine" "$scratch/out"
+}
+catches_what_asks_h4_for_more_ranks_than_allowed() {
+    more h4 'question 0 of your plan .*256 ranks' 0.00 <<'END'
+__attribute__((constructor)) static void forge(void)
+{
+    FILE *file = access("answers", R_OK) ? fopen("questions", "w") : NULL;
+    for (int i = -1; file && i < 24; i++)
+        fprintf(file, i < 0 ? "24\n" : "0 256 67108864\n");
+    if (file)
+        fclose(file), _exit(0);
+}
+END
+}
+catches_what_leaves_h4_no_numbers() {
+    more h4 'you foresee -?nan s, which is no time' 10.00 <<'END'
+__attribute__((constructor)) static void forge(void)
+{
+    FILE *file = access("answers", R_OK) ? NULL : fopen("times", "w");
+    for (int i = 0; file && i < 48; i++)
+        fprintf(file, "%s\n", i % 3 == 0 ? "nan" : i % 3 == 1 ? "inf" : "1e-320");
+    if (file)
+        fclose(file), _exit(0);
+}
+END
+}
+catches_what_puts_another_program_in_place_of_its_own() {
+    more h4 'the program left 0 of 48 times' 10.00 <<'END'
+__attribute__((constructor)) static void replace(void)
+{
+    if (unlink("program") == 0 && symlink("/bin/true", "program") == 0)
+        return;
+}
+END
+}
+catches_what_forges_actions_of_h3() {
+    more h3 'step_reduce.s, 0, 1000000000.: there are parameters|can not be read' 0.00 <<'END'
+__attribute__((destructor)) static void spoil(void)
+{
+    DIR *folder = opendir(".");
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(entry->d_name, "r+");
+        if (file)
+            fputs("rank 0 0\nstep\nreduce 0 1000000000\nscale 0 4 nan\nwait -5\nend\n", file), fclose(file);
+    }
+}
+END
+}
+# A factor that is no number compares with nothing.
+catches_means_of_h3_that_are_no_numbers() {
+    local subject=("$commlab" grade h3)
+    sed 's|1.0 / step_facts(s)->ranks)|0.0 / 0.0)|' tests/homework/h3/reference.c >"$scratch/nan.c"
+    ! cmp -s "$scratch/nan.c" tests/homework/h3/reference.c && run 0 "$scratch/nan.c" --student ada || return 1
+    why="$(cat "$scratch/out")"
+    grep -q 'was multiplied by -*nan' "$scratch/out" && grep -q '^0.00 of 80 points' "$scratch/out"
+}
+# It says why, also if no result is there.
+catches_what_bombs_in_h3() {
+    more h3 'started more processes than it may|was stopped|without an end' 0.00 <<'END'
+__attribute__((constructor)) static void bomb(void)
+{
+    for (;;)
+        fork();
+}
+END
+}
+
 leaves_nothing_behind() {
     why=$(ls -d /tmp/commlab-cheat-was-here 2>&1) && return 1
     why="left: $(ls -A "$private")" && [ -z "$(ls -A "$private")" ]
@@ -86,6 +159,9 @@ else
         skip 'only root can be another user' keeps_its_memory_without_walls
     fi
     check ends_what_runs_on_without_walls
+    check_each catches_what_asks_h4_for_more_ranks_than_allowed catches_what_leaves_h4_no_numbers \
+        catches_what_puts_another_program_in_place_of_its_own catches_what_forges_actions_of_h3 \
+        catches_means_of_h3_that_are_no_numbers catches_what_bombs_in_h3
     check leaves_nothing_behind
 fi
 exit $failed
