@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the figures of all benchmarks together share (cmd/report/findings/figures.c writes their data):
 #
-# series,bytes,usec,usec_low,usec_high,busbw_GBps,crowded,source,line
+# series,bytes,usec,usec_low,usec_high,busbw_GBps,crowded,source,line,runs
 #
 # Rows of a series follow one another, sizes rising. The finding and the subject are lines `# key: value`.
 load "plots/style.gp"

@@ -51,6 +51,8 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
     CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
                                o->memory == BENCH_ALLOC ? "clab_alloc" : "malloc"));
+    if (o->lanes)
+        CLAB_TRY(clab_manifest_add(m, "lanes", "%d of each algorithm", o->lanes));
     if (o->is_short)
         CLAB_TRY(clab_manifest_add(m, "sizes",
                                    "up to %zu B, so that %d ranks share this machine's memory; -e asks for more",

@@ -114,6 +114,60 @@ tells_emulated_wires_apart() {
         says 'shm (delayed as on 100mbit) 90 ms' && why=$(cat "$page"/benchmark-time.csv "$page"/*.csv | grep 'shm as') &&
         grep -q '^shm as 1gbe,' <<<"$why"
 }
+# Two runs that differ: neither the faster one nor the later one is taken. Of each number the page names both cells.
+takes_the_median_of_runs() {
+    begin runs
+    { row shm 2 1000000 100 95 105; row shm 2 4000000 400 390 410; } | file a.csv 'here, 2 cores'
+    { row shm 2 1000000 140 135 145; row shm 2 4000000 410 400 420; } | file b.csv 'here, 2 cores'
+    row ofi 2 1000000 110 108 112 | file c.csv 'here, 2 cores'
+    report || return 1
+    says 'between 2 ranks over shm: 2 runs by ring. a.csv:3 takes 100 us (95 us to 105 us), b.csv:3 140 us (135 us to 145 us): b.csv:3 takes 1.4 times (1.29 to 1.53) as long. The median of runs counts' &&
+        says 'Of 2 sizes, 2 have several runs; here they are furthest apart. [a.csv:3, b.csv:3]' &&
+        says 'ofi takes 110 us (108 us to 112 us), shm 120 us (95 us to 145 us): no measurable difference' || return 1
+    why=$(cat "$page/benchmark-time.csv" "$page/summary_by_config.md" "$page/index.html")
+    grep -q '^shm,1000000,120,95,145,.*,a.csv;b.csv,3;3,2$' <<<"$why" &&
+        grep -qF '| 1 MB | ring | 2 (1.4 times apart) | 120 us | 95 us | 145 us | 8.333 GB/s |' <<<"$why" &&
+        grep -qF 'Of 3 settings and sizes, 2 were measured several times, up to 2 times.' <<<"$why" &&
+        grep -qF 'In 1 of them, the runs differ measurably' <<<"$why" &&
+        grep -qF 'data-from="a.csv:3:usec b.csv:3:usec">120<' <<<"$why" &&
+        says '120 us (95 us to 145 us) is known to ±21 % only' && says 'cause: Its 2 runs differ by more than their own intervals.' ||
+        return 1
+    row shm 2 1000000 150 144 156 | file d.csv 'here, 2 cores'
+    report && says '3 runs by ring. a.csv:3 takes 100 us (95 us to 105 us), d.csv:3 150 us' && why=$(cat "$page/benchmark-time.csv") &&
+        grep -q '^shm,1000000,140,95,156,.*,a.csv;b.csv;d.csv,3;3;3,3$' <<<"$why"
+}
+# A file that was copied, and one that holds the rows of others, measured nothing anew.
+takes_no_copy_for_a_run() {
+    begin copied
+    row shm 2 1000000 100 95 105 | file a.csv 'here, 2 cores'
+    { row shm 2 1000000 100 95 105; row ofi 2 1000000 300 290 310; } | file b.csv 'here, 2 cores'
+    report && says 'ofi takes 3 times' && why=$(cat "$page/analysis.txt") && ! grep -q ' runs by ' <<<"$why"
+}
+# Other lanes, buffers or a root: what differs is said, and no median is made of it.
+tells_settings_apart() {
+    begin settings
+    row shm 2 1000000 100 95 105 | file a.csv 'here, 2 cores'
+    row shm 2 1000000 200 190 210 | file b.csv 'here, 2 cores' 'lanes: 4 of each algorithm'
+    row shm 2 1000000 300 290 310 | file c.csv 'here, 2 cores' 'data: random of seed 1, in buffers of malloc'
+    row shm 2 1000000 400 390 410 | file d.csv 'here, 2 cores' 'environment: CLAB_LOG=info; CLAB_CHECK=1'
+    row shm 2 1000000 500 490 510 ring broadcast | sed 's/,-1,0,/,0,0,/' | file e.csv 'here, 2 cores'
+    row shm 2 1000000 600 590 610 ring broadcast | sed 's/,-1,0,/,1,0,/' | file f.csv 'here, 2 cores'
+    report || return 1
+    says 'shm (usual settings) takes 100 us (95 us to 105 us), shm (4 lanes) 200 us' && says 'shm (buffers of malloc) 300 us' &&
+        says 'shm (CLAB_CHECK=1) 400 us' && why=$(cat "$page/analysis.txt" "$page/summary_by_config.md") &&
+        ! grep -q ' runs by ' <<<"$why" && [ "$(grep -c '^## broadcast' "$page/summary_by_config.md")" -eq 2 ] || return 1
+    begin graphs
+    nccl_tests >"$results/all_reduce_perf.txt"
+    nccl_tests | sed 's/graph: 0/graph: 1/; s/ 500.00/ 400.00/; s/200.00  200.00/250.00  250.00/' >"$results/all_reduce_graph.txt"
+    report && says 'nccl (in a CUDA graph) takes 400 us, nccl (usual settings) 500 us'
+}
+# The file of a bench says what the two above are told apart by.
+says_its_settings() {
+    run 0 "$commlab" bench allreduce -n 2 -b 1M -e 1M --seconds 1ms --lanes 2 --memory malloc --csv "$scratch/said.csv" || return 1
+    begin said
+    cp "$scratch/said.csv" "$results" && report && why=$(cat "$page/summary_by_config.md") &&
+        grep -qF 'settings: buffers of malloc, 2 lanes.' "$page/summary_by_config.md"
+}
 # An interval of no width is a single sample.
 takes_one_sample_for_no_interval() {
     begin single
@@ -267,7 +321,8 @@ puts_no_words_of_others_into_commands() {
 
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
-    finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
+    finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_the_median_of_runs \
+    takes_no_copy_for_a_run tells_settings_apart says_its_settings takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells knows_an_allreduce_by_its_factor compares_no_wrong_results \

@@ -10,6 +10,7 @@
 #include "cmd/report/combine/rows.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 #include "core/schedule/schedule.h"
@@ -157,6 +158,7 @@ static struct report_row read_row(struct cells *c, int source)
         .place = {real_of(c, "line_nsec", 0, longest, NAN), real_of(c, "fresh_psB", 0, longest, NAN),
                   real_of(c, "call_nsec", 0, longest, NAN)},
     };
+    report_row_fix_root(&row);
     if (!c->err && row.ranks < 1)
         c->err = clab_csv_refuse(c->data, c->row, "ranks", "it is empty: a row names its number of ranks");
     check_times(c, &row);
@@ -202,6 +204,38 @@ static size_t cache_of(const char *caches)
     return (size_t)(number * (*unit == 'G' ? 1 << 30 : *unit == 'M' ? 1 << 20 : 1 << 10));
 }
 
+// The value of `name` in "CLAB_PROVIDER=verbs; CLAB_CHECK=1", and its bytes; NULL: it is not there.
+static const char *variable_in(const char *environment, const char *name, int *bytes_p)
+{
+    const size_t length = strlen(name);
+    for (const char *at = environment; at && (at = strstr(at, name)); at += length)
+        if ((at == environment || at[-1] == ' ') && at[length] == '=') {
+            *bytes_p = (int)strcspn(at + length + 1, ";");
+            return at + length + 1;
+        }
+    return NULL;
+}
+
+// What of the settings is not the usual, and changes the time.
+static void take_settings(const struct clab_manifest *m, struct report_source *source)
+{
+    static const char *const variables[] = {"CLAB_CHECK",    "CLAB_INTERFACE", "CLAB_NCCL_REGISTER", "CLAB_OFI_REGISTER",
+                                            "CLAB_PROGRESS", "CLAB_PROVIDER",  "CLAB_SHM_NO_READV"};
+    const char *mode = clab_manifest_get(m, "mode"), *data = clab_manifest_get(m, "data");
+    const char *lanes = clab_manifest_get(m, "lanes"), *environment = clab_manifest_get(m, "environment"), *value;
+    struct clab_text text = clab_text_begin(source->settings, sizeof source->settings);
+    int bytes;
+    if (mode && strstr(mode, "each call is timed alone")) // a matrix
+        clab_text_add(&text, "each call alone");
+    if (data && strstr(data, "in buffers of malloc"))
+        clab_text_add(&text, "%sbuffers of malloc", text.used ? ", " : "");
+    if (lanes)
+        clab_text_add(&text, "%s%.*s lanes", text.used ? ", " : "", (int)strspn(lanes, "0123456789"), lanes);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if ((value = variable_in(environment, variables[i], &bytes)))
+            clab_text_add(&text, "%s%s=%.*s", text.used ? ", " : "", variables[i], bytes, value);
+}
+
 static void take_source(const struct clab_csv *data, const char *file, struct report_source *source_p)
 {
     static const char delayed[] = "delayed as on ";
@@ -220,6 +254,7 @@ static void take_source(const struct clab_csv *data, const char *file, struct re
     if (wire)
         snprintf(s.wire, sizeof s.wire, "%.*s", (int)strcspn(wire + strlen(delayed), ";"), wire + strlen(delayed));
     s.is_busy = warning && strstr(warning, "busy");
+    take_settings(m, &s);
     *source_p = s;
 }
 
@@ -274,6 +309,13 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
         rows->nsources -= rows->nsources > 0 && rows->sources[rows->nsources - 1].file == name;
     }
     return err;
+}
+
+void report_row_fix_root(struct report_row *row)
+{
+    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
+        if (!strcmp(row->collective, clab_collective_name((enum clab_collective)i)))
+            row->root = !clab_collective_rooted((enum clab_collective)i) ? -1 : row->root < 0 ? 0 : row->root;
 }
 
 enum report_status report_row_status(const struct report_row *row)

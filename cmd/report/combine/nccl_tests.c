@@ -21,6 +21,7 @@
 #include "cmd/report/combine/rows.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/base/vector.h"
 #include "core/schedule/schedule.h"
 
@@ -79,6 +80,20 @@ static void take_device(struct reader *r, const char *line)
     snprintf(r->source.machine, sizeof r->source.machine, "%s%s%.90s", host, *name ? ", " : "", name);
 }
 
+// "agg iters: 1 validation: 1 graph: 0": calls per group, and CUDA graphs. Others than these change the time.
+static void take_settings(struct reader *r, const char *line)
+{
+    const char *grouped = strstr(line, "agg iters:"), *graph = strstr(line, "graph:");
+    int n;
+    if (!grouped || !strstr(line, "# nThread "))
+        return;
+    struct clab_text text = clab_text_begin(r->source.settings, sizeof r->source.settings);
+    if (sscanf(grouped, "agg iters: %d", &n) == 1 && n > 1)
+        clab_text_add(&text, "%d calls per group", n);
+    if (graph && sscanf(graph, "graph: %d", &n) == 1 && n > 0)
+        clab_text_add(&text, "%sin a CUDA graph", text.used ? ", " : "");
+}
+
 static void take_remark(struct reader *r, const char *line)
 {
     const char *test = strstr(line, "Collective test starting:"), *warm = strstr(line, "warmup iters:");
@@ -86,6 +101,7 @@ static void take_remark(struct reader *r, const char *line)
         r->collective = collective_in(test);
     if (warm && sscanf(warm, "warmup iters: %d", &r->warmup) != 1)
         r->warmup = -1;
+    take_settings(r, line);
     if (strstr(line, " size ") && strstr(line, " redop ")) {
         r->has_head = true;
         r->has_root = strstr(line, " root ") != NULL;
@@ -202,6 +218,7 @@ static int finish(struct reader *r, const char *file)
     for (int i = r->first; i < r->rows->n; i++) {
         r->rows->rows[i].collective = r->collective;
         r->rows->rows[i].ranks = r->ranks;
+        report_row_fix_root(&r->rows->rows[i]);
     }
     if (!r->source.machine[0])
         strcpy(r->source.machine, "unknown machine");

@@ -24,6 +24,7 @@ struct report_source {
     double tcp;            // B/s: plain TCP each way; 0: not said
     size_t cache;          // bytes of the largest cache; 0: not said
     char wire[64];         // the emulated network; "": none
+    char settings[96];     // what else is not usual, such as "4 lanes": runs of other settings are no runs of the same
     bool is_busy;          // it warns that the machine was busy
     bool is_virtual;       // times of the simulator
     bool is_text;          // no CSV: columns are counted, not named
@@ -44,6 +45,8 @@ struct report_row {
     double place[3]; // line_nsec, fresh_psB, call_nsec: where a virtual machine's cores were
     enum report_status status;
     int warmup; // calls; -1: not said
+    const struct report_row *const *runs; // of picks (findings.h): the rows it was put together from, fastest first
+    int nruns;                            // 0: it was read from a file
 };
 
 struct report_rows {
@@ -81,5 +84,7 @@ int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char 
 // Write all rows, with their files and machines.  errors: CLAB_EIO (logged), CLAB_ENOMEM
 int report_rows_write(const struct report_rows *rows, const char *path);
 
+// A collective with a root has rank 0 unless its file says another one; others have none: -1.
+void report_row_fix_root(struct report_row *row);
 // Whether the row has a time that may be compared: measured, right, of the usual placement, of some size.
 bool report_row_counts(const struct report_row *row);

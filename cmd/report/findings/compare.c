@@ -4,6 +4,7 @@
 // - Two times differ where their intervals do not overlap. The factor between them has the interval from (slow, low) /
 //   (fast, high) to (slow, high) / (fast, low). Otherwise there is no measurable difference, and the sentence says so.
 // - Rows without an interval, as those of nccl-tests, are named with their times, and nothing is concluded.
+// - Runs of one setting are compared likewise: how many there are, and how far the fastest is from the slowest.
 // - Backends are compared at 100 MB, or at the largest size that all of them have; if that is below 1 MB, at the largest
 //   that two of them have, and others are left out.
 
@@ -27,7 +28,15 @@ static bool has_interval(const struct report_row *row)
     return isfinite(row->low) && isfinite(row->high);
 }
 
-// "shm", or with device, machine and emulated wire where the other one's differ: "nccl (cuda, machine B)".
+// What stands before the next detail.
+static const char *put_detail(struct marked *m, const char *before, const char *words, const char *name)
+{
+    fprintf(m->out, "%s%s", before, words);
+    marked_name(m, name);
+    return ", ";
+}
+
+// "shm", or with device, machine, emulated wire and settings where the other one's differ: "nccl (cuda, machine B)".
 static void put_place(struct marked *m, const struct report_row *row, const struct report_row *other)
 {
     const char *letter = report_machine_letter(m->rows, row->source);
@@ -35,19 +44,19 @@ static void put_place(struct marked *m, const struct report_row *row, const stru
     const bool has_machine = strcmp(letter, report_machine_letter(m->rows, other->source)) != 0;
     const char *wire = m->rows->sources[row->source].wire;
     const bool has_wire = strcmp(wire, m->rows->sources[other->source].wire) != 0;
+    const char *settings = m->rows->sources[row->source].settings;
+    const bool has_settings = strcmp(settings, m->rows->sources[other->source].settings) != 0;
+    const char *before = " (";
     marked_name(m, row->backend);
-    if (has_device || has_machine || has_wire)
-        fputs(" (", m->out);
     if (has_device)
-        marked_name(m, row->device);
+        before = put_detail(m, before, "", row->device);
     if (has_machine)
-        fprintf(m->out, "%smachine %s", has_device ? ", " : "", letter);
+        before = put_detail(m, before, "machine ", letter);
     if (has_wire)
-        fprintf(m->out, "%s%s", has_device || has_machine ? ", " : "", *wire ? "delayed as on " : "not delayed");
-    if (has_wire && *wire)
-        marked_name(m, wire);
-    if (has_device || has_machine || has_wire)
-        fputs(")", m->out);
+        before = put_detail(m, before, *wire ? "delayed as on " : "not delayed", wire);
+    if (has_settings)
+        before = put_detail(m, before, "", *settings ? settings : "usual settings");
+    fputs(*before == ',' ? ")" : "", m->out);
 }
 
 typedef void put_name(struct marked *m, const struct report_row *row, const struct report_row *other);
@@ -62,6 +71,13 @@ static void put_ranks(struct marked *m, const struct report_row *row, const stru
 {
     (void)other;
     fprintf(m->out, "%d ranks%s", row->ranks, row->is_crowded ? " (more than cores)" : "");
+}
+
+static void put_file(struct marked *m, const struct report_row *row, const struct report_row *other)
+{
+    (void)other;
+    marked_name(m, m->rows->sources[row->source].file);
+    fprintf(m->out, ":%d", row->line);
 }
 
 static void put_factor(struct marked *m, const struct report_row *slow, const struct report_row *fast)
@@ -113,6 +129,8 @@ static void put_work(struct marked *m, const struct report_row *row, bool with_r
         fputs(", ", m->out);
         marked_name(m, row->type);
     }
+    if (row->root > 0)
+        fprintf(m->out, ", root %d", row->root);
     if (!strcmp(row->mode, "latency"))
         fputs(", latency of one call", m->out);
     fputs(row->is_in_place ? ", in place," : "", m->out);
@@ -276,6 +294,40 @@ int report_contest_tell(const struct report_picks *picks, const struct report_co
     return *text_p ? CLAB_OK : CLAB_ENOMEM;
 }
 
+// ---- runs of one setting -------------------------------------------------------------------------------------
+
+static double apart(const struct report_row *row)
+{
+    return report_runs_slowest(row)->usec / report_runs_fastest(row)->usec;
+}
+
+// How many runs there are of a series' sizes, and how far apart they are where that is most.
+static int tell_runs(const struct report_picks *picks, int first, int end, struct report_findings *f)
+{
+    const struct report_row *most = NULL;
+    struct marked m;
+    int n = 0;
+    for (int i = first; i < end; i++) {
+        const struct report_row *row = picks->picks[i].row;
+        n += row->nruns > 0;
+        if (row->nruns && (!most || apart(row) > apart(most)))
+            most = row;
+    }
+    if (!most)
+        return CLAB_OK;
+    CLAB_TRY(marked_begin(picks->rows, &m));
+    put_work(&m, most, true, true);
+    fprintf(m.out, "%d runs by ", most->nruns);
+    marked_name(&m, most->algorithm);
+    fputs(". ", m.out);
+    put_comparison(&m, report_runs_fastest(most), report_runs_slowest(most), put_file);
+    fputs(" The median of runs counts, with an interval over all of theirs.", m.out);
+    if (end - first > 1)
+        fprintf(m.out, " Of %d sizes, %d ha%s several runs; here they are furthest apart.", end - first, n,
+                n == 1 ? "s" : "ve");
+    return push(f, most->collective, &m);
+}
+
 // ---- one series ----------------------------------------------------------------------------------------------
 
 static int compare_algorithms(const struct report_picks *picks, int first, int end, struct report_findings *f)
@@ -387,6 +439,7 @@ int report_compare(const struct report_picks *picks, struct report_findings *fin
 {
     for (int i = 0, end; i < picks->n && findings->n < MOST_FINDINGS; i = end) {
         end = report_series_end(picks, i);
+        CLAB_TRY(tell_runs(picks, i, end, findings));
         CLAB_TRY(compare_backends(picks, i, findings));
         CLAB_TRY(compare_ranks(picks, i, end, findings));
         CLAB_TRY(compare_algorithms(picks, i, end, findings));

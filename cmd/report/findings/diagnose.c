@@ -215,6 +215,13 @@ static void put_variance_cause(struct telling *t, int first, int end, const stru
     } else if (source->is_busy) {
         fputs("The file warns that the machine was busy with other work.", t->cause.out);
         fputs("./commlab doctor", t->next.out);
+    } else if (report_runs_differ(row)) {
+        fprintf(t->cause.out,
+                "Its %d runs differ by more than their own intervals. So one thing differed for a whole run: other work, "
+                "another build, or where the cores were.",
+                row->nruns);
+        put_bench(t, row, row->ranks, "--seconds 2s ");
+        fprintf(t->next.out, "-e %lld", row->bytes);
     } else if (has_moved(t->picks, first, end)) {
         fputs("The way between the cores became longer or shorter meanwhile (column line_nsec): the hypervisor moved "
               "this VM's CPUs. Run it again.",

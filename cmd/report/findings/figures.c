@@ -17,25 +17,26 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 
-enum { MOST_SERIES = 10, NAME = 80 };
+enum { MOST_SERIES = 10, NAME = 80, LINES = 1000 };
 
 // ---- names ---------------------------------------------------------------------------------------------------
 
-// What tells series apart: the device, the machine and the emulated wire only where several are there.
+// What tells series apart: the device, the machine, the emulated wire and settings only where several are there.
 struct naming {
     const struct report_rows *rows;
     int source; // of the first
-    bool has_devices, has_machines, has_wires, has_ranks;
+    bool has_devices, has_machines, has_wires, has_settings, has_ranks;
 };
 
 static struct naming naming_of(const struct report_rows *rows, const struct report_row *const list[], int n)
 {
     struct naming names = {.rows = rows, .source = n ? list[0]->source : 0};
     for (int i = 1; i < n; i++) {
+        const struct report_source *one = &rows->sources[list[i]->source], *first = &rows->sources[list[0]->source];
         names.has_devices |= strcmp(list[i]->device, list[0]->device) != 0;
-        names.has_machines |=
-            strcmp(rows->sources[list[i]->source].machine, rows->sources[list[0]->source].machine) != 0;
-        names.has_wires |= strcmp(rows->sources[list[i]->source].wire, rows->sources[list[0]->source].wire) != 0;
+        names.has_machines |= strcmp(one->machine, first->machine) != 0;
+        names.has_wires |= strcmp(one->wire, first->wire) != 0;
+        names.has_settings |= strcmp(one->settings, first->settings) != 0;
         names.has_ranks |= list[i]->ranks != list[0]->ranks;
     }
     return names;
@@ -52,6 +53,9 @@ static void name_series(const struct naming *names, const struct report_row *row
     const char *wire = names->rows->sources[row->source].wire;
     if (names->has_wires && *wire)
         clab_text_add(&text, " as %.20s", wire);
+    const char *settings = names->rows->sources[row->source].settings;
+    if (names->has_settings && *settings)
+        clab_text_add(&text, " with %.24s", settings);
     if (names->has_machines)
         clab_text_add(&text, " on %s", report_machine_letter(names->rows, row->source));
 }
@@ -84,14 +88,26 @@ static const struct clab_column columns[] = {
     {.name = "usec", .kind = CLAB_KIND_REAL},   {.name = "usec_low", .kind = CLAB_KIND_REAL},
     {.name = "usec_high", .kind = CLAB_KIND_REAL}, {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
     {.name = "crowded", .kind = CLAB_KIND_INTEGER}, {.name = "source", .kind = CLAB_KIND_TEXT},
-    {.name = "line", .kind = CLAB_KIND_INTEGER},
+    {.name = "line", .kind = CLAB_KIND_TEXT},   {.name = "runs", .kind = CLAB_KIND_INTEGER},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
+// "b.csv;c.csv" and "3;4": of each run.
+static void name_lines(const struct report_rows *rows, const struct report_row *row, char files[LINES], char lines[LINES])
+{
+    struct clab_text file = clab_text_begin(files, LINES), line = clab_text_begin(lines, LINES);
+    for (int i = 0; i < (row->nruns ? row->nruns : 1); i++) {
+        const struct report_row *run = row->nruns ? row->runs[i] : row;
+        clab_text_add(&file, "%s%s", i ? ";" : "", rows->sources[run->source].file);
+        clab_text_add(&line, "%s%d", i ? ";" : "", run->line);
+    }
+}
+
 static int add_row(struct clab_table *table, const struct naming *names, const struct report_row *row)
 {
-    char name[NAME];
+    char name[NAME], files[LINES], lines[LINES];
     name_series(names, row, name);
+    name_lines(names->rows, row, files, lines);
     const struct clab_cell cells[COLUMNS] = {clab_cell_text(name),
                                              clab_cell_integer(row->bytes),
                                              clab_cell_real(row->usec),
@@ -99,8 +115,9 @@ static int add_row(struct clab_table *table, const struct naming *names, const s
                                              clab_cell_real(row->high),
                                              clab_cell_real(row->busbw),
                                              clab_cell_integer(row->is_crowded),
-                                             clab_cell_text(names->rows->sources[row->source].file),
-                                             clab_cell_integer(row->line)};
+                                             clab_cell_text(files),
+                                             clab_cell_text(lines),
+                                             clab_cell_integer(row->nruns ? row->nruns : 1)};
     return clab_table_add_row(table, cells);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What rows of benchmarks say, in sentences that are computed from them.
 //
-// - picks.c         of each setting and size the fastest row.
+// - picks.c         of each setting and size the fastest algorithm.
+// - runs.c          several runs of one setting: which time counts, and how far apart they are.
 // - compare.c       which is faster, and by how much: only where intervals do not overlap.
 // - diagnose.c      what is wrong with a sweep, the likely cause, and the command to type next.
 // - tables.c        all of it as files: full_results.md, summary_by_config.md, analysis.txt.
@@ -13,8 +14,8 @@
 
 // ---- picks.c -------------------------------------------------------------------------------------------------
 
-// The fastest row of a collective, type, operation, mode, backend, device, machine, emulated wire, number of ranks and
-// size; and of the same file the fastest row by another algorithm, NULL without one.
+// The fastest algorithm's row of a collective, root, type, operation, mode, backend, device, machine, emulated wire,
+// settings, number of ranks and size; and of a file that both are of, the next fastest algorithm's, NULL without one.
 struct report_pick {
     const struct report_row *row, *rival;
 };
@@ -24,18 +25,33 @@ struct report_picks {
     struct report_pick *picks; // (n), each series together, its sizes rising
     int n;
     bool is_cut; // of more than 20000 rows the first 20000
+    const struct report_row **sorted; // the rows that count; those of several runs of one setting are neighbours
+    struct report_row *merged;        // what such runs come to
 };
 
 //   errors: CLAB_ENOMEM
 int report_picks_make(const struct report_rows *rows, struct report_picks *picks_p);
 void report_picks_free(struct report_picks *picks);
 
-// Whether two rows are of the same collective, type, operation, mode and placement.
+// Whether two rows are of the same collective, root, type, operation, mode and placement.
 bool report_is_same_work(const struct report_row *a, const struct report_row *b);
-// Whether they are of the same backend, device, machine and emulated wire.
+// Whether they are of the same backend, device, machine, emulated wire and settings.
 bool report_is_same_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b);
 // The picks from `first` on that are of one series: the same work, place and number of ranks. Returns its end.
 int report_series_end(const struct report_picks *picks, int first);
+
+// ---- runs.c --------------------------------------------------------------------------------------------------
+
+// What n runs of one setting come to, fastest first: the median of their times, with an interval that reaches over all
+// of theirs. Without intervals only six runs or more have one: their range.
+struct report_row report_runs_merge(const struct report_row *const *runs, int n);
+// Leave one of rows that are copies: of the same time and interval to the last digit. Returns how many are left.
+int report_runs_drop_copies(const struct report_row **runs, int n);
+// The fastest run and the slowest; both are the row itself where it is one.
+const struct report_row *report_runs_fastest(const struct report_row *row);
+const struct report_row *report_runs_slowest(const struct report_row *row);
+// Whether those two differ: their intervals do not overlap.
+bool report_runs_differ(const struct report_row *row);
 
 // ---- compare.c, diagnose.c -----------------------------------------------------------------------------------
 

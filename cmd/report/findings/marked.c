@@ -47,20 +47,26 @@ const char *marked_column(const struct report_source *source, const char *column
     return column;
 }
 
-static void put_from(const struct marked *marked, struct marked_from from)
+void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from from)
 {
-    const struct report_source *source = &marked->rows->sources[from.row->source];
-    page_url_name(marked->out, source->file);
-    fprintf(marked->out, ":%d:%s", from.row->line, marked_column(source, from.column));
+    const struct report_source *source = &rows->sources[from.row->source];
+    for (int i = 0; i < from.row->nruns; i++) {
+        fputs(i ? " " : "", out);
+        marked_cells(out, rows, (struct marked_from){from.row->runs[i], from.column});
+    }
+    if (from.row->nruns)
+        return;
+    page_url_name(out, source->file);
+    fprintf(out, ":%d:%s", from.row->line, marked_column(source, from.column));
 }
 
 void marked_value(struct marked *marked, const char *shown, struct marked_from a, struct marked_from b)
 {
     fputc(FROM, marked->out);
-    put_from(marked, a);
+    marked_cells(marked->out, marked->rows, a);
     if (b.row) {
         fputc(' ', marked->out);
-        put_from(marked, b);
+        marked_cells(marked->out, marked->rows, b);
     }
     fprintf(marked->out, "%c%s%c", THEN, shown, END);
 }

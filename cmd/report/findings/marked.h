@@ -45,6 +45,9 @@ void marked_size(struct marked *marked, const struct report_row *row);
 // "100 MB" of powers of ten, "64 MiB" of others.
 const char *marked_size_text(long long bytes, char out[32]);
 
+// The cell as an address has it, "FILE:LINE:COLUMN"; of a row of several runs the cell of each, with blanks between.
+void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from from);
+
 // What a file of nccl-tests calls that column.
 const char *marked_column(const struct report_source *source, const char *column);
 

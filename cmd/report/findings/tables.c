@@ -95,23 +95,52 @@ int report_full_write(const struct report_rows *rows, const char *path)
 
 // ---- by setting ----------------------------------------------------------------------------------------------
 
+// "2 (1.4 times apart)".
+static void put_runs(FILE *out, const struct report_row *row)
+{
+    if (row->nruns)
+        fprintf(out, "%d (%.3g times apart) | ", row->nruns,
+                report_runs_slowest(row)->usec / report_runs_fastest(row)->usec);
+    else
+        fputs("1 | ", out);
+}
+
+static void put_lines(FILE *out, const struct report_rows *rows, const struct report_row *row)
+{
+    for (int i = 0; i < row->nruns; i++) {
+        fputs(i ? ", " : "", out);
+        put_lines(out, rows, row->runs[i]);
+    }
+    if (row->nruns)
+        return;
+    put_name(out, rows->sources[row->source].file);
+    fprintf(out, ":%d", row->line);
+}
+
 static void put_head(FILE *out, const struct report_rows *rows, const struct report_row *row)
 {
+    const struct report_source *source = &rows->sources[row->source];
     fprintf(out, "\n## %s, ", row->collective);
     put_name(out, row->backend);
     fputs(*row->device ? " on " : "", out);
     if (*row->device)
         put_name(out, row->device);
     fprintf(out, ", %d ranks%s\n\nMachine: ", row->ranks, row->is_crowded ? " (more ranks than cores)" : "");
-    put_name(out, rows->sources[row->source].machine);
+    put_name(out, source->machine);
     fputs(". Type: ", out);
     put_name(out, row->type);
     fputs(", operation: ", out);
     put_name(out, row->op);
     fputs(", mode: ", out);
     put_name(out, row->mode);
-    fputs(".\n\n| size | fastest algorithm | time | low | high | algbw | busbw | of the best busbw | file | line |\n"
-          "|--:|---|--:|--:|--:|--:|--:|--:|---|--:|\n",
+    fputs(*source->wire ? ", delayed as on " : "", out);
+    if (*source->wire)
+        put_name(out, source->wire);
+    fputs(*source->settings ? ", settings: " : "", out);
+    if (*source->settings)
+        put_name(out, source->settings);
+    fputs(".\n\n| size | fastest algorithm | runs | time | low | high | algbw | busbw | of the best busbw | file and line |\n"
+          "|--:|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
           out);
 }
 
@@ -120,7 +149,9 @@ int report_summary_write(const struct report_picks *picks, const char *path)
     struct clab_output output;
     char size[32];
     CLAB_TRY(clab_output_open(path, &output));
-    fputs("<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n# By setting: the fastest row of each size\n", output.file);
+    fputs("<!-- SPDX-License-Identifier: CC-BY-4.0 -->\n# By setting: the fastest algorithm of each size\n\n"
+          "Of several runs: the median of their times; low and high reach over all of their intervals.\n",
+          output.file);
     for (int i = 0, end; i < picks->n; i = end) {
         double most = 0;
         end = report_series_end(picks, i);
@@ -131,14 +162,15 @@ int report_summary_write(const struct report_picks *picks, const char *path)
             const struct report_row *row = picks->picks[k].row;
             fprintf(output.file, "| %s | ", marked_size_text(row->bytes, size));
             put_cell(output.file, row->algorithm);
+            put_runs(output.file, row);
             put_time(output.file, row->usec);
             put_time(output.file, row->low);
             put_time(output.file, row->high);
             put_rate(output.file, row->algbw);
             put_rate(output.file, row->busbw);
             fprintf(output.file, most > 0 && isfinite(row->busbw) ? "%.0f %% | " : "- | ", 100 * row->busbw / most);
-            put_cell(output.file, picks->rows->sources[row->source].file);
-            fprintf(output.file, "%d |\n", row->line);
+            put_lines(output.file, picks->rows, row);
+            fputs(" |\n", output.file);
         }
     }
     return clab_output_close(&output);
@@ -168,7 +200,8 @@ int report_analysis_write(const struct report_rows *rows, const struct report_fi
     fprintf(output.file,
             "What %d rows of %d files say\n\n"
             "Each sentence is computed from rows, which its end names as [FILE:LINE]. Times have their 95 %% intervals in\n"
-            "brackets. Where intervals overlap there is no measurable difference.\n\n",
+            "brackets. Where intervals overlap there is no measurable difference. Of several runs of one setting the median\n"
+            "of their times counts, with an interval over all of theirs; a sentence says how far apart they are.\n\n",
             rows->n, rows->nsources);
     for (int i = 0; i < rows->nsources; i++) {
         fprintf(output.file, "  machine %s: ", report_machine_letter(rows, i));

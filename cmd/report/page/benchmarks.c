@@ -11,24 +11,48 @@
 #include "cmd/report/findings/marked.h"
 #include "cmd/report/page/text.h"
 
-enum { MOST_ROWS = 1000 };
+enum { MOST_ROWS = 1000, MOST_RUNS = 8 };
 
 // ---- the rows behind a figure --------------------------------------------------------------------------------
 
-static void put_number(FILE *out, const struct report_source *source, const struct report_row *row, const char *column,
+static void put_shown(FILE *out, const struct report_rows *rows, const struct report_row *row, const char *column,
+                      const char *text)
+{
+    fputs("<td class=\"n\" data-from=\"", out);
+    marked_cells(out, rows, (struct marked_from){row, column});
+    fputs("\">", out);
+    page_cell(out, text);
+    fputs("</td>", out);
+}
+
+static void put_number(FILE *out, const struct report_rows *rows, const struct report_row *row, const char *column,
                        double value)
 {
     char text[32];
     snprintf(text, sizeof text, "%.4g", value);
     if (isfinite(value))
-        page_from(out, source->file, row->line, marked_column(source, column), text);
+        put_shown(out, rows, row, column, text);
     else
         fputs("<td class=\"n\">-</td>", out);
 }
 
+// The file and line, of each run.
+static void put_lines(FILE *out, const struct report_rows *rows, const struct report_row *row)
+{
+    for (int i = 0; i < row->nruns && i < MOST_RUNS; i++) {
+        fputs(i ? ", " : "", out);
+        put_lines(out, rows, row->runs[i]);
+    }
+    if (row->nruns) {
+        fputs(row->nruns > MOST_RUNS ? " …" : "", out);
+        return;
+    }
+    page_text_most(out, rows->sources[row->source].file, 60);
+    fprintf(out, ":%d", row->line);
+}
+
 static void put_row(FILE *out, const struct report_rows *rows, const struct report_row *row)
 {
-    const struct report_source *source = &rows->sources[row->source];
     const char *const texts[] = {row->backend, row->device, row->algorithm};
     char size[32];
     fputs("<tr>", out);
@@ -38,22 +62,22 @@ static void put_row(FILE *out, const struct report_rows *rows, const struct repo
         fputs("</td>", out);
     }
     fprintf(out, "<td class=\"n\">%d%s</td>", row->ranks, row->is_crowded ? "*" : "");
-    page_from(out, source->file, row->line, marked_column(source, "bytes"), marked_size_text(row->bytes, size));
-    put_number(out, source, row, "usec", row->usec);
-    put_number(out, source, row, "usec_low", row->low);
-    put_number(out, source, row, "usec_high", row->high);
-    put_number(out, source, row, "busbw_GBps", row->busbw);
+    put_shown(out, rows, row, "bytes", marked_size_text(row->bytes, size));
+    put_number(out, rows, row, "usec", row->usec);
+    put_number(out, rows, row, "usec_low", row->low);
+    put_number(out, rows, row, "usec_high", row->high);
+    put_number(out, rows, row, "busbw_GBps", row->busbw);
     fputs("<td>", out);
     fputs(report_machine_letter(rows, row->source), out);
-    fputs("</td><td>", out);
-    page_text_most(out, source->file, 60);
-    fprintf(out, ":%d</td></tr>\n", row->line);
+    fprintf(out, "</td><td class=\"n\">%d</td><td>", row->nruns ? row->nruns : 1);
+    put_lines(out, rows, row);
+    fputs("</td></tr>\n", out);
 }
 
 static void begin_table(FILE *out)
 {
     static const char *const names[] = {"backend", "device", "algorithm", "ranks", "size", "time, µs",
-                                        "low, µs", "high, µs", "busbw, GB/s", "machine", "row"};
+                                        "low, µs", "high, µs", "busbw, GB/s", "machine", "runs", "row"};
     fputs("<details>\n<summary>The data behind this</summary>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n"
           "<thead><tr>",
           out);
@@ -64,7 +88,9 @@ static void begin_table(FILE *out)
 
 static void end_table(FILE *out)
 {
-    fputs("</tbody>\n</table>\n</div>\n<p class=\"small\">* more ranks than cores</p>\n</details>\n", out);
+    fputs("</tbody>\n</table>\n</div>\n<p class=\"small\">* more ranks than cores. Of several runs: the median of their "
+          "times, low and high over all of their intervals.</p>\n</details>\n",
+          out);
 }
 
 static void put_sweep_rows(FILE *out, const struct report_page *page)
@@ -166,6 +192,26 @@ static void put_sources(FILE *out, const struct report_rows *rows)
     fputs("</dl>\n</details>\n", out);
 }
 
+// That settings were measured again, which the figures do not show.
+static void put_runs(FILE *out, const struct report_picks *picks)
+{
+    const struct report_row *most = NULL;
+    int n = 0, differ = 0;
+    for (int i = 0; i < picks->n; i++) {
+        const struct report_row *row = picks->picks[i].row;
+        n += row->nruns > 0;
+        differ += report_runs_differ(row);
+        if (row->nruns && (!most || row->nruns > most->nruns))
+            most = row;
+    }
+    if (n)
+        fprintf(out,
+                "<p>Of %d settings and sizes, %d were measured several times, up to %d times. There the median of the runs "
+                "counts, with an interval over all of theirs. In %d of them, the runs differ measurably: the findings below "
+                "say how far apart they are.</p>\n",
+                picks->n, n, most->nruns, differ);
+}
+
 void page_benchmarks(FILE *out, const struct report_page *page)
 {
     const struct report_rows *rows = &page->results->rows;
@@ -180,6 +226,7 @@ void page_benchmarks(FILE *out, const struct report_page *page)
     if (page->picks->is_cut)
         fputs("<p class=\"warning\">There are too many rows: the first 20000 are compared.</p>\n", out);
     put_sources(out, rows);
+    put_runs(out, page->picks);
     if (page->picks->n)
         put_figures(out, page);
     put_findings(out, page->findings);
