@@ -41,7 +41,7 @@ struct report_section {
     struct clab_csv data;
 };
 
-// A file that is left out, and why: the line that was logged.
+// A file that is left out, or a row, and why: the line that was logged.
 struct report_left_out {
     char *why;
 };

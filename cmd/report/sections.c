@@ -10,6 +10,7 @@
 #include "cmd/report/report.h"
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,20 +21,48 @@
 #include "core/base/vector.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/lab.h"
+#include "cmd/report/findings/marked.h"
 
+enum { MOST_LINES = 3 };                                 // about rows of one file
 static const char combined[] = "combined_benchmark.csv"; // ours: its rows are those of other files
 
 // ---- what is left out ----------------------------------------------------------------------------------------
 
-// Log what was held, and keep it for the page.
-static int leave_out(struct report_results *r, const struct clab_log_held *held)
+// Log a line, and keep it for the page.
+__attribute__((format(printf, 2, 3))) static int leave_out(struct report_results *r, const char *format, ...)
 {
-    struct report_left_out left_out = {strdup(held->text)};
-    clab_error("%s", held->text);
-    if (left_out.why && !CLAB_PUSH(r->left_out, r->nleft_out, r->left_out_room, left_out))
+    struct report_left_out left_out;
+    va_list values;
+    va_start(values, format);
+    const int n = vasprintf(&left_out.why, format, values);
+    va_end(values);
+    if (n < 0)
+        return CLAB_ENOMEM;
+    clab_error("%s", left_out.why);
+    if (!CLAB_PUSH(r->left_out, r->nleft_out, r->left_out_room, left_out))
         return CLAB_OK;
     free(left_out.why);
     return CLAB_ENOMEM;
+}
+
+// A line for each row of the file at `path`, from `first` on, whose rates contradict it. Of many the first few.
+static int tell_contradictions(struct report_results *r, int first, const char *path)
+{
+    struct report_contradiction c;
+    char size[CLAB_TEXT], time[CLAB_TEXT];
+    int n = 0;
+    for (int i = first; i < r->rows.n; i++) {
+        const struct report_row *row = &r->rows.rows[i];
+        if (report_row_contradicts(&r->rows, row, &c) && n++ < MOST_LINES)
+            CLAB_TRY(leave_out(r,
+                               "%s:%d: %s is %.4g GB/s, but %s in %s between %d ranks come to %.4g GB/s: this row is "
+                               "compared with none; correct it, or measure it again",
+                               path, row->line, c.name, c.stated, marked_size_text(row->bytes, size),
+                               clab_seconds_text(1e-6 * row->usec, time), row->ranks, c.computed));
+    }
+    return n <= MOST_LINES ? CLAB_OK
+                           : leave_out(r, "%s: %d more rows contradict themselves: full_results.md names them", path,
+                                       n - MOST_LINES);
 }
 
 // ---- figures -------------------------------------------------------------------------------------------------
@@ -125,7 +154,7 @@ static int draw_lab(struct report_results *r, struct report_section *s)
     const int err = find_lab(r, s, &folders);
     clab_log_release(&held);
     if (err)
-        return leave_out(r, &held) ? CLAB_ENOMEM : err;
+        return leave_out(r, "%s", held.text) ? CLAB_ENOMEM : err;
     snprintf(script, sizeof script, "labs/%s/plot.gp", folders.words[0]);
     lab_words_free(&folders);
     return draw(r, s, script, "", (struct report_figure){0});
@@ -196,6 +225,7 @@ static int draw_section(struct report_results *r, struct report_section *s)
 
 static int add_section(struct report_results *r, const char *file)
 {
+    const int first = r->rows.n, said = r->nleft_out;
     struct report_section s = {0};
     struct clab_log_held held;
     if (asprintf(&s.csv, "%s/%s", r->folder, file) < 0)
@@ -206,8 +236,11 @@ static int add_section(struct report_results *r, const char *file)
     clab_log_release(&held);
     if (err && err != CLAB_ENOMEM) {
         section_free(&s);
-        return leave_out(r, &held);
+        return leave_out(r, "%s", held.text);
     }
+    if (!err)
+        err = tell_contradictions(r, first, s.csv);
+    s.is_refused = r->nleft_out > said; // its own figures would show such rows
     if (!err)
         err = draw_section(r, &s);
     if (!err)
@@ -224,6 +257,7 @@ static int add_text(struct report_results *r, const char *file)
 {
     struct clab_input input;
     struct clab_log_held held;
+    const int first = r->rows.n;
     char *path;
     if (asprintf(&path, "%s/%s", r->folder, file) < 0)
         return CLAB_ENOMEM;
@@ -235,8 +269,9 @@ static int add_text(struct report_results *r, const char *file)
         clab_input_close(&input);
     }
     clab_log_release(&held);
+    err = !err ? tell_contradictions(r, first, path) : err != CLAB_ENOMEM ? leave_out(r, "%s", held.text) : err;
     free(path);
-    return err && err != CLAB_ENOMEM ? leave_out(r, &held) : err;
+    return err;
 }
 
 // A time line for Perfetto: it says so in its first bytes.

@@ -283,7 +283,41 @@ refuses_impossible_cells() {
         refused columns.txt ':12: 12 columns, but the line above names 13' && refused ranks.txt 'no line names ranks' &&
         refused which.txt 'it does not say which collective' && refused rows.txt 'no row of sizes and times' || return 1
     why="the page does not say which files are left out, or names the folder"
-    [ "$(grep -A 20 'Files that are left out' "$page/index.html" | grep -c '^<li>[a-z]*\.')" -eq 12 ] && says good.csv
+    [ "$(grep -A 20 'Files and rows that are left out' "$page/index.html" | grep -c '^<li>[a-z]*\.')" -eq 12 ] && says good.csv
+}
+# contradicts FILE LINE WORDS: one line names the row and has the words; the row is marked, and in no finding or figure.
+contradicts() {
+    why="not one line of $1:$2 with '$3': $(cat "$scratch/err")"
+    [ "$(grep -cF "/$1:$2:" "$scratch/err")" -eq 1 ] && grep -F "/$1:$2:" "$scratch/err" | grep -qF -- "$3" || return 1
+    why="$1:$2 is not marked: $(grep "^$1,$2," "$page/combined_benchmark.csv")"
+    grep -qE "^$1,$2,.*,failed,\"?[a-z]*bw contradicts time" "$page/combined_benchmark.csv" || return 1
+    why="$1:$2 is compared: $(cat "$page"/benchmark-*.csv)"
+    ! grep -h "$1" "$page"/benchmark-*.csv | cut -d, -f9 | grep -qx "$2"
+}
+# Rates of another size, of twice the time, of a factor of another number of ranks. Rounded ones are none.
+marks_rows_that_contradict_themselves() {
+    begin contradicting
+    { row shm 2 1000000 100 90 110; row ofi 2 1000000 300 280 320 | sed 's/,3.33333333,0$/,33.3,0/'
+      row mpi 2 1000000 200 190 210 | sed 's/,5,5,0$/,10,10,0/'; row gloo 4 1000000 400 380 420 | sed 's/,3.75,0$/,2.5,0/'
+      row shm 4 1000000 333 320 340 ring broadcast | sed 's/,3.003003[0-9]*,4.5[0-9]*,0$/,3.00,3.01,0/'; } | file b.csv 'here, 4 cores'
+    nccl_tests | sed '12s/ 200.00  200.00/ 200.00  300.00/' >"$results/all_reduce_perf.txt"
+    { row shm 2 1000000 100 90 110; row ofi 2 1000000 300 280 320; } | file fine.csv 'elsewhere, 4 cores'
+    report || return 1
+    contradicts b.csv 4 'busbw is 33.3 GB/s, but 1 MB in 300 us between 2 ranks come to 3.333 GB/s' &&
+        contradicts b.csv 5 'algbw is 10 GB/s, but 1 MB in 200 us between 2 ranks come to 5 GB/s' &&
+        contradicts b.csv 6 'busbw is 2.5 GB/s, but 1 MB in 400 us between 4 ranks come to 3.75 GB/s' &&
+        contradicts all_reduce_perf.txt 12 'busbw is 300 GB/s, but 100 MB in 500 us between 2 ranks come to 200 GB/s' || return 1
+    why=$(cat "$scratch/err")
+    [ "$(grep -c 'come to' "$scratch/err")" -eq 4 ] && says 'failed: busbw contradicts time, size and ranks (b.csv:4)' &&
+        [ "$(grep -A 20 'Files and rows that are left out' "$page/index.html" | grep -c '^<li>[a-z_]*\.[a-z]*:[0-9]*: [ab]')" -eq 4 ]
+}
+# A file of nothing else fills no screen.
+names_few_of_many_contradictions() {
+    begin many
+    for bytes in 1000000 2000000 3000000 4000000 5000000; do row shm 2 $bytes 100 90 110 | sed 's/,0$/9,0/; s/,\([0-9]*\),\([0-9]*\),0$/,\1,90,0/'; done |
+        file b.csv 'here, 4 cores'
+    report && why=$(cat "$scratch/err") && [ "$(grep -c 'busbw is 90 GB/s' "$scratch/err")" -eq 3 ] &&
+        grep -q 'b.csv: 2 more rows contradict themselves' "$scratch/err"
 }
 compares_no_wrong_results() {
     begin wrong
@@ -325,6 +359,6 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     takes_no_copy_for_a_run tells_settings_apart says_its_settings takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
-    refuses_impossible_cells knows_an_allreduce_by_its_factor compares_no_wrong_results \
+    refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands
 exit $failed

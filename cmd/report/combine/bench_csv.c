@@ -304,6 +304,7 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
         err = c.err ? c.err : CLAB_PUSH(rows->rows, rows->n, rows->room, read);
     }
     choose_placement(rows, before);
+    err = err ? err : report_rows_mark_contradictions(rows, before);
     if (err) {
         rows->n = before;
         rows->nsources -= rows->nsources > 0 && rows->sources[rows->nsources - 1].file == name;

@@ -222,7 +222,8 @@ static int finish(struct reader *r, const char *file)
     }
     if (!r->source.machine[0])
         strcpy(r->source.machine, "unknown machine");
-    return CLAB_PUSH(r->rows->sources, r->rows->nsources, r->rows->source_room, r->source);
+    CLAB_TRY(CLAB_PUSH(r->rows->sources, r->rows->nsources, r->rows->source_room, r->source));
+    return report_rows_mark_contradictions(r->rows, r->first);
 }
 
 bool report_is_nccl_tests(const char *text)

@@ -4,10 +4,12 @@
 //
 // - bench_csv.c     files of `commlab bench --csv` and `bench --matrix`, whatever machine wrote them.
 // - nccl_tests.c    what the programs of nccl-tests print.
+// - rates.c         whether a row's rates are those of its own time, size and ranks.
 // - merge.c         all rows as combined_benchmark.csv.
 //
 // A row keeps the file, line and columns that it was read from: each number of the report is traced to them. Files are
-// data: a value that is impossible refuses the whole file, in one line that names file, line and column.
+// data: a value that is impossible refuses the whole file, in one line that names file, line and column. A row that
+// contradicts itself stays, marked as failed, and is compared with none.
 #pragma once
 
 #include <stdbool.h>
@@ -80,6 +82,19 @@ bool report_is_nccl_tests(const char *text);
 // Add its rows, all or none; path: for messages, file: its name. The text is taken apart.
 //   errors: as above
 int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file);
+
+// ---- rates.c -------------------------------------------------------------------------------------------------
+
+// A rate that a row states, and the one that its time, size and ranks come to; in GB/s.
+struct report_contradiction {
+    const char *name; // "algbw" or "busbw"
+    double stated, computed;
+};
+// Whether one of the row's rates is not what its time, size and ranks come to.
+bool report_row_contradicts(const struct report_rows *rows, const struct report_row *row,
+                            struct report_contradiction *contradiction_p);
+// Mark such rows from `first` on as failed, with the reason.  errors: CLAB_ENOMEM
+int report_rows_mark_contradictions(struct report_rows *rows, int first);
 
 // Write all rows, with their files and machines.  errors: CLAB_EIO (logged), CLAB_ENOMEM
 int report_rows_write(const struct report_rows *rows, const char *path);

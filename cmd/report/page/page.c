@@ -93,7 +93,7 @@ static void put_left_out(FILE *out, const struct report_results *r)
 {
     if (!r->nleft_out)
         return;
-    fputs("<section id=\"left-out\">\n<h2>Files that are left out</h2>\n<ul>\n", out);
+    fputs("<section id=\"left-out\">\n<h2>Files and rows that are left out</h2>\n<ul>\n", out);
     for (int i = 0; i < r->nleft_out; i++) {
         const char *why = r->left_out[i].why, *folder = strstr(why, r->folder);
         fputs("<li>", out);
