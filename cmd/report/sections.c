@@ -252,7 +252,17 @@ static int add_section(struct report_results *r, const char *file)
 
 // ---- files that are no CSV -----------------------------------------------------------------------------------
 
-// What somebody's run of nccl-tests has printed; other texts are none of ours.
+// A text without a sign of nccl-tests: part of its output, or something else.
+static int refuse_text(const char *path)
+{
+    clab_error("%s: no line of it is one of nccl-tests: neither its first, '# nThread ...', nor the one above its table, "
+               "'#  size  count  type  redop ...': give all that nccl-tests has printed, or take the file out of its "
+               "folder",
+               path);
+    return CLAB_EPARSE;
+}
+
+// What somebody's run of nccl-tests has printed.
 static int add_text(struct report_results *r, const char *file)
 {
     struct clab_input input;
@@ -264,8 +274,8 @@ static int add_text(struct report_results *r, const char *file)
     clab_log_hold(&held);
     int err = is_plain_file(path) ? clab_input_open(path, CLAB_INPUT_TABLE, &input) : CLAB_ENOENT;
     if (!err) {
-        if (report_is_nccl_tests(input.text))
-            err = report_rows_add_nccl_tests(&r->rows, input.text, path, file);
+        err = report_is_nccl_tests(input.text) ? report_rows_add_nccl_tests(&r->rows, input.text, path, file)
+                                               : refuse_text(path);
         clab_input_close(&input);
     }
     clab_log_release(&held);
@@ -274,21 +284,34 @@ static int add_text(struct report_results *r, const char *file)
     return err;
 }
 
-// A time line for Perfetto: it says so in its first bytes.
-static int add_trace(struct report_results *r, const char *file)
+// Whether a file is a time line for Perfetto: it says so in its first bytes.
+static bool is_trace(const char *path)
 {
-    char *path, head[512] = "";
-    struct stat status;
-    if (asprintf(&path, "%s/%s", r->folder, file) < 0)
-        return CLAB_ENOMEM;
-    FILE *in = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
-    if (in && fread(head, 1, sizeof head - 1, in) > 0 && strstr(head, "traceEvents") &&
-        !CLAB_PUSH(r->traces, r->ntraces, r->trace_room, path))
-        path = NULL;
-    free(path);
+    char head[512] = "";
+    FILE *in = fopen(path, "re");
+    const bool is = in && fread(head, 1, sizeof head - 1, in) > 0 && strstr(head, "traceEvents");
     if (in)
         fclose(in);
-    return CLAB_OK;
+    return is;
+}
+
+static int add_trace(struct report_results *r, const char *file)
+{
+    struct stat status;
+    char *path;
+    if (asprintf(&path, "%s/%s", r->folder, file) < 0)
+        return CLAB_ENOMEM;
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && is_trace(path)) {
+        if (!CLAB_PUSH(r->traces, r->ntraces, r->trace_room, path))
+            return CLAB_OK;
+        free(path);
+        return CLAB_ENOMEM;
+    }
+    const int err = leave_out(r, "%s: it is no trace, since its first 511 bytes have no 'traceEvents'. Of JSON files only "
+                                 "traces are read: write a benchmark's results by --csv, too",
+                              path);
+    free(path);
+    return err;
 }
 
 // ---- the folder ----------------------------------------------------------------------------------------------

@@ -328,6 +328,25 @@ compares_no_wrong_results() {
     why='the table by setting has rows of other lengths than its head'
     awk -F'|' '/^\| size/ { n = NF } /^\|/ && NF != n { exit 1 }' "$page/summary_by_config.md"
 }
+# A copy of the table alone has no first line: its rows are taken if the devices are named, and else it is said why not.
+names_texts_that_it_can_not_read() {
+    begin texts
+    row shm 2 1000000 100 90 110 | file good.csv 'here, 2 cores'
+    nccl_tests | sed 1d >"$results/all_reduce_perf.txt"
+    nccl_tests | sed 1,8d >"$results/all_reduce_bare.txt"
+    nccl_tests | grep '^ ' >"$results/all_reduce_rows.log"
+    echo 'buy milk' >"$results/notes.txt"
+    echo '{"rows": []}' >"$results/bench.json"
+    report || return 1
+    why=$(cat "$page/combined_benchmark.csv" "$scratch/err")
+    [ "$(grep -c '^all_reduce_perf.txt' "$page/combined_benchmark.csv")" -eq 4 ] && [ "$(wc -l <"$scratch/err")" -eq 5 ] || return 1
+    refused all_reduce_bare.txt 'no line names ranks' || return 1
+    for file in all_reduce_rows.log notes.txt bench.json; do
+        why="not one line of $file: $(cat "$scratch/err")"
+        [ "$(grep -c "/$file: \(no line of it is one of nccl-tests\|it is no trace\)" "$scratch/err")" -eq 1 ] &&
+            grep -q "<li>$file: " "$page/index.html" || return 1
+    done
+}
 # Four ranks: busbw is 1.5 times algbw, which no other collective has.
 knows_an_allreduce_by_its_factor() {
     begin factor
@@ -359,6 +378,6 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     takes_no_copy_for_a_run tells_settings_apart says_its_settings takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
-    refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions knows_an_allreduce_by_its_factor compares_no_wrong_results \
+    refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands
 exit $failed

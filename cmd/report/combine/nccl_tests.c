@@ -226,13 +226,30 @@ static int finish(struct reader *r, const char *file)
     return report_rows_mark_contradictions(r->rows, r->first);
 }
 
+// Whether a line begins its table: "#  size  count  type  redop  root  time  algbw  busbw #wrong ...".
+static bool is_head(const char *line, size_t length)
+{
+    static const char *const names[] = {" size ", " redop ", " time ", " algbw ", " busbw "};
+    char text[400];
+    snprintf(text, sizeof text, "%.*s ", (int)length, line);
+    bool is = *line == '#';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is = is && strstr(text, names[i]);
+    return is;
+}
+
 bool report_is_nccl_tests(const char *text)
 {
-    const char *end = text;
-    for (int i = 0; i < HEAD && *end; i++)
-        end += strcspn(end, "\n") + (end[strcspn(end, "\n")] != 0);
-    const char *threads = strstr(text, "# nThread "), *version = strstr(text, "nccl-tests version");
-    return (threads && threads < end) || (version && version < end);
+    for (int i = 0; *text; i++) {
+        const size_t length = strcspn(text, "\n");
+        const char *threads = strstr(text, "# nThread "), *version = strstr(text, "nccl-tests version");
+        if (i < HEAD && ((threads && threads < text + length) || (version && version < text + length)))
+            return true;
+        if (is_head(text, length))
+            return true;
+        text += length + (text[length] != 0);
+    }
+    return false;
 }
 
 int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file)

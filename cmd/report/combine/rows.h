@@ -77,7 +77,7 @@ const char *report_machine_letter(const struct report_rows *rows, int source);
 //   errors: CLAB_EPARSE (one line names file, line and column), CLAB_ENOMEM
 int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, const char *file);
 
-// Whether a text is what nccl-tests prints: it says so in its first lines.
+// Whether a text is what nccl-tests prints: it says so in its first lines, or has the line above the table.
 bool report_is_nccl_tests(const char *text);
 // Add its rows, all or none; path: for messages, file: its name. The text is taken apart.
 //   errors: as above
