@@ -69,11 +69,18 @@ int report_draw(struct report_results *results, const char *script, const char *
 
 // ---- findings/figures.c --------------------------------------------------------------------------------------
 
-// Time and bandwidth against size, and the backends at one size.
-struct report_charts {
+// Time and bandwidth against size of a collective on one device; and, with its first chart, the backends at one size.
+struct report_chart {
     char *time, *bandwidth, *backends; // figures; NULL: not drawn
+    const char *collective;
+    const struct report_row **rows; // of the first two figures
+    int nrows, row_room;
     struct report_contest contest;
-    const char *collective; // of the first two
+};
+
+struct report_charts {
+    struct report_chart *charts; // those of allreduce first, those of a collective together
+    int n, room, left_out;       // left_out: more than a page holds
 };
 
 // Draw them; their data go to `folder`.  errors: CLAB_EIO, CLAB_ENOMEM

@@ -111,7 +111,7 @@ tells_emulated_wires_apart() {
     row shm 2 1000000 9000 8900 9100 | file wire.csv 'here, 2 cores' 'job: 2 ranks on 2 cores, delayed as on 1gbe; x'
     row shm 2 1000000 90000 89000 91000 | file matrix.csv 'here, 2 cores' 'plan: allreduce; delayed as on 100mbit'
     report && says 'shm (not delayed) takes 100 us (90 us to 110 us), shm (delayed as on 1gbe) 9 ms' &&
-        says 'shm (delayed as on 100mbit) 90 ms' && why=$(cat "$page"/benchmark-time.csv "$page"/*.csv | grep 'shm as') &&
+        says 'shm (delayed as on 100mbit) 90 ms' && why=$(cat "$page"/benchmark-*.csv | grep 'shm as') &&
         grep -q '^shm as 1gbe,' <<<"$why"
 }
 # Two runs that differ: neither the faster one nor the later one is taken. Of each number the page names both cells.
@@ -124,7 +124,7 @@ takes_the_median_of_runs() {
     says 'between 2 ranks over shm: 2 runs by ring. a.csv:3 takes 100 us (95 us to 105 us), b.csv:3 140 us (135 us to 145 us): b.csv:3 takes 1.4 times (1.29 to 1.53) as long. The median of runs counts' &&
         says 'Of 2 sizes, 2 have several runs; here they are furthest apart. [a.csv:3, b.csv:3]' &&
         says 'ofi takes 110 us (108 us to 112 us), shm 120 us (95 us to 145 us): no measurable difference' || return 1
-    why=$(cat "$page/benchmark-time.csv" "$page/summary_by_config.md" "$page/index.html")
+    why=$(cat "$page/benchmark-time-allreduce-cpu.csv" "$page/summary_by_config.md" "$page/index.html")
     grep -q '^shm,1000000,120,95,145,.*,a.csv;b.csv,3;3,2$' <<<"$why" &&
         grep -qF '| 1 MB | ring | 2 (1.4 times apart) | 120 us | 95 us | 145 us | 8.333 GB/s |' <<<"$why" &&
         grep -qF 'Of 3 settings and sizes, 2 were measured several times, up to 2 times.' <<<"$why" &&
@@ -133,7 +133,7 @@ takes_the_median_of_runs() {
         says '120 us (95 us to 145 us) is known to ±21 % only' && says 'cause: Its 2 runs differ by more than their own intervals.' ||
         return 1
     row shm 2 1000000 150 144 156 | file d.csv 'here, 2 cores'
-    report && says '3 runs by ring. a.csv:3 takes 100 us (95 us to 105 us), d.csv:3 150 us' && why=$(cat "$page/benchmark-time.csv") &&
+    report && says '3 runs by ring. a.csv:3 takes 100 us (95 us to 105 us), d.csv:3 150 us' && why=$(cat "$page/benchmark-time-allreduce-cpu.csv") &&
         grep -q '^shm,1000000,140,95,156,.*,a.csv;b.csv;d.csv,3;3;3,3$' <<<"$why"
 }
 # A file that was copied, and one that holds the rows of others, measured nothing anew.
@@ -167,6 +167,41 @@ says_its_settings() {
     begin said
     cp "$scratch/said.csv" "$results" && report && why=$(cat "$page/summary_by_config.md") &&
         grep -qF 'settings: buffers of malloc, 2 lanes.' "$page/summary_by_config.md"
+}
+# chart NAME ROWS WORDS: its data have so many rows, and a finding of their own.
+chart() {
+    why="benchmark-$1.csv is: $(cat "$page/benchmark-$1.csv")"
+    [ "$(grep -vc '^#' "$page/benchmark-$1.csv")" -eq $(($2 + 1)) ] && grep -q "^# finding: .*$3" "$page/benchmark-$1.csv"
+}
+# Each collective and device, and what is in place: with a finding, and on the page with its rows.
+draws_each_collective_and_device() {
+    begin charts
+    { row shm 2 1000000 100 90 110; row shm 2 2000000 180 170 190; row gloo 2 1000000 300 280 320; row shm 2 1000000 70 69 71 ring broadcast | sed 's/,-1,0,/,0,0,/'
+      row gloo 2 1000000 210 209 211 ring broadcast | sed 's/,-1,0,/,0,0,/'; row shm 2 1000000 90 89 91 | sed 's/,float,/,double,/'; } | file b.csv 'here, 2 cores'
+    nccl_tests >"$results/all_reduce_perf.txt"
+    row shm 2 1000000 60 55 65 | sed 's/,-1,0,/,-1,1,/' | file matrix.csv 'here, 2 cores'
+    report || return 1
+    chart time-allreduce-cpu 3 'A call of allreduce (on cpu) takes from 100 us (shm, 1 MB) to 300 us (gloo, 1 MB)' &&
+        chart bandwidth-allreduce-cpu 3 'bus bandwidth of allreduce (on cpu) is highest over shm, at 2 MB' &&
+        chart time-allreduce-cuda 2 'A call of allreduce (on cuda) takes from 15.5 us (nccl, 8 B) to 500 us' &&
+        chart time-allreduce-cpu-in-place 1 'A call of allreduce (in place, on cpu)' &&
+        chart time-broadcast-cpu 2 'A call of broadcast takes' && chart bandwidth-broadcast-cpu 2 'broadcast is highest over shm' &&
+        chart backends-allreduce 2 'gloo takes 3 times' && chart backends-broadcast 2 'gloo takes 3 times' || return 1
+    why=$(head -n 3 "$page/benchmark-time-allreduce-cpu.csv")
+    grep -q 'allreduce (on cpu), float; .*; of other types, operations or roots 1 row is not drawn' <<<"$why" || return 1
+    why=$(grep -n 'Figures of' "$page/index.html")
+    [ "$(grep -c '<summary>Figures of \(allreduce\|broadcast\)</summary>' "$page/index.html")" -eq 2 ]
+}
+# Devices may have any names: a page has 24 charts at most, and files have plain names.
+draws_few_of_many_devices() {
+    begin devices
+    { printf '# machine: here, 2 cores\n%s,device\n' $columns
+      for i in {1..30}; do row shm 2 1000000 100 90 110 | sed "s|\$|,../x $i|"; done; } >"$results/b.csv"
+    report || return 1
+    why=$(ls "$page" "$scratch")
+    [ "$(ls "$page"/benchmark-time-*.csv | wc -l)" -eq 24 ] && [ -e "$page/benchmark-time-allreduce-device3.csv" ] || return 1
+    why=$(grep 'have no figure of their own' "$page/index.html")
+    [[ $why == *'6 more collectives, devices'* ]]
 }
 # An interval of no width is a single sample.
 takes_one_sample_for_no_interval() {
@@ -375,7 +410,7 @@ puts_no_words_of_others_into_commands() {
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
     finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_the_median_of_runs \
-    takes_no_copy_for_a_run tells_settings_apart says_its_settings takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
+    takes_no_copy_for_a_run tells_settings_apart says_its_settings draws_each_collective_and_device draws_few_of_many_devices takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \

@@ -268,30 +268,18 @@ static int compare_backends(const struct report_picks *picks, int first, struct 
     return CLAB_OK;
 }
 
-// Most backends, of allreduce if there are as many, at the usual size if that can be.
-void report_contest_find(const struct report_picks *picks, struct report_contest *contest_p)
+// Most backends.
+void report_contest_find(const struct report_picks *picks, const char *collective, struct report_contest *contest_p)
 {
     *contest_p = (struct report_contest){0};
     for (int i = 0; i < picks->n; i = report_series_end(picks, i)) {
         struct report_contest c;
-        if (!is_first_of_ranks(picks, i))
+        if (strcmp(picks->picks[i].row->collective, collective) || !is_first_of_ranks(picks, i))
             continue;
         make_contest(picks, i, &c);
-        const bool is_usual = c.n && !strcmp(c.rows[0]->collective, "allreduce") &&
-                              (!contest_p->n || strcmp(contest_p->rows[0]->collective, "allreduce"));
-        if (c.n > contest_p->n || (c.n == contest_p->n && is_usual))
+        if (c.n > contest_p->n)
             *contest_p = c;
     }
-}
-
-int report_contest_tell(const struct report_picks *picks, const struct report_contest *contest, char **text_p)
-{
-    struct marked m;
-    CLAB_TRY(marked_begin(picks->rows, &m));
-    put_work(&m, contest->rows[0], true, false);
-    put_comparison(&m, contest->rows[0], contest->rows[1], put_place);
-    *text_p = marked_end(&m);
-    return *text_p ? CLAB_OK : CLAB_ENOMEM;
 }
 
 // ---- runs of one setting -------------------------------------------------------------------------------------

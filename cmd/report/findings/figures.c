@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The three figures of all benchmarks together: time against size, bandwidth against size, and the backends at one size.
+// The figures of all benchmarks together. Each collective has one of its backends at one size; and for each device,
+// placement and mode it has a chart of two figures: time against size, and bandwidth against size.
 //
-// - A series is a backend, a device, a machine, an emulated wire and a number of ranks; at each size its fastest row.
-// - The first two are of allreduce, or of the first collective that there is. Ten series can be told apart; how many
-//   are left out the figure says.
+// - A series is a backend, a device, a machine, an emulated wire, settings and a number of ranks; at each size its fastest
+//   algorithm. Ten series can be told apart; how many are left out the figure says.
+// - A chart is of one element type, operation and root: those that most rows have.
 // - Data go to benchmark-*.csv beside the page; titles are computed here, where intervals are known.
 
 #include <math.h>
@@ -11,128 +12,41 @@
 #include <string.h>
 
 #include "cmd/report/findings/marked.h"
+#include "cmd/report/findings/series.h"
 #include "cmd/report/report.h"
 #include "core/base/err.h"
 #include "core/base/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "core/base/vector.h"
 
-enum { MOST_SERIES = 10, NAME = 80, LINES = 1000 };
-
-// ---- names ---------------------------------------------------------------------------------------------------
-
-// What tells series apart: the device, the machine, the emulated wire and settings only where several are there.
-struct naming {
-    const struct report_rows *rows;
-    int source; // of the first
-    bool has_devices, has_machines, has_wires, has_settings, has_ranks;
-};
-
-static struct naming naming_of(const struct report_rows *rows, const struct report_row *const list[], int n)
-{
-    struct naming names = {.rows = rows, .source = n ? list[0]->source : 0};
-    for (int i = 1; i < n; i++) {
-        const struct report_source *one = &rows->sources[list[i]->source], *first = &rows->sources[list[0]->source];
-        names.has_devices |= strcmp(list[i]->device, list[0]->device) != 0;
-        names.has_machines |= strcmp(one->machine, first->machine) != 0;
-        names.has_wires |= strcmp(one->wire, first->wire) != 0;
-        names.has_settings |= strcmp(one->settings, first->settings) != 0;
-        names.has_ranks |= list[i]->ranks != list[0]->ranks;
-    }
-    return names;
-}
-
-static void name_series(const struct naming *names, const struct report_row *row, char out[NAME])
-{
-    struct clab_text text = clab_text_begin(out, NAME);
-    clab_text_add(&text, "%.20s", row->backend);
-    if (names->has_devices && *row->device)
-        clab_text_add(&text, " %.8s", row->device);
-    if (names->has_ranks)
-        clab_text_add(&text, " %d ranks", row->ranks);
-    const char *wire = names->rows->sources[row->source].wire;
-    if (names->has_wires && *wire)
-        clab_text_add(&text, " as %.20s", wire);
-    const char *settings = names->rows->sources[row->source].settings;
-    if (names->has_settings && *settings)
-        clab_text_add(&text, " with %.24s", settings);
-    if (names->has_machines)
-        clab_text_add(&text, " on %s", report_machine_letter(names->rows, row->source));
-}
-
-// The machine, or the letters of all.
-static void name_machines(const struct naming *names, char out[300])
-{
-    struct clab_text text = clab_text_begin(out, 300);
-    const struct report_rows *rows = names->rows;
-    const char *last = "";
-    if (!names->has_machines)
-        clab_text_add(&text, "%s", rows->sources[names->source].machine);
-    for (int i = 0; i < rows->nsources && names->has_machines; i++) {
-        const char *letter = report_machine_letter(rows, i);
-        if (strcmp(letter, last) > 0)
-            clab_text_add(&text, "%s%s: %.60s", i ? "; " : "", letter, rows->sources[i].machine);
-        last = strcmp(letter, last) > 0 ? letter : last;
-    }
-}
+enum { MOST_SERIES = 10, MOST_CHARTS = 24 };
 
 static const char *time_of(const struct report_row *row, char out[CLAB_TEXT])
 {
     return clab_seconds_text(1e-6 * row->usec, out);
 }
 
-// ---- files ---------------------------------------------------------------------------------------------------
-
-static const struct clab_column columns[] = {
-    {.name = "series", .kind = CLAB_KIND_TEXT}, {.name = "bytes", .kind = CLAB_KIND_INTEGER},
-    {.name = "usec", .kind = CLAB_KIND_REAL},   {.name = "usec_low", .kind = CLAB_KIND_REAL},
-    {.name = "usec_high", .kind = CLAB_KIND_REAL}, {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
-    {.name = "crowded", .kind = CLAB_KIND_INTEGER}, {.name = "source", .kind = CLAB_KIND_TEXT},
-    {.name = "line", .kind = CLAB_KIND_TEXT},   {.name = "runs", .kind = CLAB_KIND_INTEGER},
+// What a figure says, and where its data go.
+struct saying {
+    const char *folder, *kind; // the folder; "benchmark-time", which is also the script's name
+    char name[60];             // what the file's name says beyond that: "allreduce-cpu"
+    char finding[300], subject[300];
 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
 
-// "b.csv;c.csv" and "3;4": of each run.
-static void name_lines(const struct report_rows *rows, const struct report_row *row, char files[LINES], char lines[LINES])
+// Write the table, and draw it.
+static int draw(struct report_results *results, const struct series_names *names, const struct clab_table *table,
+                const struct saying *say, char **figure_p)
 {
-    struct clab_text file = clab_text_begin(files, LINES), line = clab_text_begin(lines, LINES);
-    for (int i = 0; i < (row->nruns ? row->nruns : 1); i++) {
-        const struct report_row *run = row->nruns ? row->runs[i] : row;
-        clab_text_add(&file, "%s%s", i ? ";" : "", rows->sources[run->source].file);
-        clab_text_add(&line, "%s%d", i ? ";" : "", run->line);
-    }
-}
-
-static int add_row(struct clab_table *table, const struct naming *names, const struct report_row *row)
-{
-    char name[NAME], files[LINES], lines[LINES];
-    name_series(names, row, name);
-    name_lines(names->rows, row, files, lines);
-    const struct clab_cell cells[COLUMNS] = {clab_cell_text(name),
-                                             clab_cell_integer(row->bytes),
-                                             clab_cell_real(row->usec),
-                                             clab_cell_real(row->low),
-                                             clab_cell_real(row->high),
-                                             clab_cell_real(row->busbw),
-                                             clab_cell_integer(row->is_crowded),
-                                             clab_cell_text(files),
-                                             clab_cell_text(lines),
-                                             clab_cell_integer(row->nruns ? row->nruns : 1)};
-    return clab_table_add_row(table, cells);
-}
-
-// Write the table, and draw it by `script`.
-static int draw(struct report_results *results, const struct naming *names, const struct clab_table *table,
-                const char *finding, const char *subject, const char *folder, const char *name, char **figure_p)
-{
-    char script[64], machines[300], *csv;
+    char script[64], name[160], machines[300], *csv;
     struct clab_manifest manifest = {0};
-    snprintf(script, sizeof script, "plots/%s.gp", name);
-    if (asprintf(&csv, "%s/%s.csv", folder, name) < 0)
+    snprintf(script, sizeof script, "plots/%s.gp", say->kind);
+    snprintf(name, sizeof name, "%s-%s", say->kind, say->name);
+    if (asprintf(&csv, "%s/%s.csv", say->folder, name) < 0)
         return CLAB_ENOMEM;
-    int err = clab_manifest_add(&manifest, "finding", "%s", finding);
-    err = err ? err : clab_manifest_add(&manifest, "subject", "%s", subject);
-    name_machines(names, machines);
+    int err = clab_manifest_add(&manifest, "finding", "%s", say->finding);
+    err = err ? err : clab_manifest_add(&manifest, "subject", "%s", say->subject);
+    series_machines(names, machines);
     err = err ? err : clab_manifest_add(&manifest, "machine", "%s", machines);
     err = err ? err : clab_table_write_csv(table, &manifest, csv);
     clab_manifest_free(&manifest);
@@ -144,28 +58,49 @@ static int draw(struct report_results *results, const struct naming *names, cons
 
 // ---- time and bandwidth --------------------------------------------------------------------------------------
 
+// The picks of one chart: its series, and what is remarkable among them.
 struct sweep {
     const struct report_row *firsts[MOST_SERIES]; // of each series, its smallest size
     const struct report_row *least, *most, *fastest; // of all: the smallest time and the largest, the highest busbw
-    int n, left_out;
+    int n, left_out;                                 // series
+    int repeated, others; // points of several runs; rows of other types, operations and roots, which have no chart
 };
 
-static bool is_drawn(const struct report_picks *picks, int first, const char *collective)
+// Of one chart, but for type, operation and root.
+static bool is_of_chart(const struct report_row *a, const struct report_row *b)
 {
-    const struct report_row *row = picks->picks[first].row;
-    return !strcmp(row->collective, collective) && strcmp(row->mode, "latency");
+    return !strcmp(a->collective, b->collective) && !strcmp(a->device, b->device) && !strcmp(a->mode, b->mode) &&
+           a->is_in_place == b->is_in_place;
 }
 
-static const char *choose_collective(const struct report_picks *picks)
+static bool is_shown(const struct report_row *first, const struct report_row *row)
 {
-    for (int i = 0; i < picks->n; i++)
-        if (!strcmp(picks->picks[i].row->collective, "allreduce"))
-            return "allreduce";
-    return picks->n ? picks->picks[0].row->collective : NULL;
+    return report_is_same_work(first, row) && !strcmp(first->device, row->device);
+}
+
+// Of the rows that could be in the chart of the pick at `first`, the first of the type, operation and root that most have.
+// Picks of the same work follow one another.
+static const struct report_row *commonest(const struct report_picks *picks, int first)
+{
+    const struct report_row *best = NULL, *last = NULL;
+    int most = 0;
+    for (int i = first; i < picks->n; i++) {
+        const struct report_row *row = picks->picks[i].row;
+        int n = 0;
+        if (!is_of_chart(picks->picks[first].row, row) || (last && is_shown(last, row)))
+            continue;
+        last = row;
+        for (int k = i; k < picks->n && report_is_same_work(row, picks->picks[k].row); k++)
+            n += is_shown(row, picks->picks[k].row);
+        if (n > most)
+            best = row, most = n;
+    }
+    return best;
 }
 
 static void take_extremes(struct sweep *sweep, const struct report_row *row)
 {
+    sweep->repeated += row->nruns > 0;
     if (!sweep->least || row->usec < sweep->least->usec)
         sweep->least = row;
     if (!sweep->most || row->usec > sweep->most->usec)
@@ -174,71 +109,127 @@ static void take_extremes(struct sweep *sweep, const struct report_row *row)
         sweep->fastest = row;
 }
 
-static void gather_sweep(const struct report_picks *picks, const char *collective, struct sweep *sweep_p)
+static int gather_sweep(const struct report_picks *picks, const struct report_row *first, struct report_chart *chart,
+                        struct sweep *sweep)
 {
-    struct sweep sweep = {0};
-    const struct report_row *work = NULL; // of the first series: others of another type are none
+    *sweep = (struct sweep){0};
     for (int i = 0, end; i < picks->n; i = end) {
-        end = report_series_end(picks, i);
         const struct report_row *row = picks->picks[i].row;
-        if (!is_drawn(picks, i, collective) || (work && !report_is_same_work(work, row)))
+        end = report_series_end(picks, i);
+        sweep->others += is_of_chart(first, row) && !is_shown(first, row) ? end - i : 0;
+        sweep->left_out += is_shown(first, row) && sweep->n == MOST_SERIES;
+        if (!is_shown(first, row) || sweep->n == MOST_SERIES)
             continue;
-        work = work ? work : row;
-        sweep.left_out += sweep.n == MOST_SERIES;
-        if (sweep.n == MOST_SERIES)
-            continue;
-        sweep.firsts[sweep.n++] = row;
-        for (int k = i; k < end; k++)
-            take_extremes(&sweep, picks->picks[k].row);
-    }
-    *sweep_p = sweep;
-}
-
-static int fill_sweep(const struct report_picks *picks, const struct sweep *sweep, const struct naming *names,
-                      struct clab_table *table)
-{
-    for (int s = 0, i = 0; s < sweep->n; s++) {
-        while (picks->picks[i].row != sweep->firsts[s])
-            i++;
-        for (const int end = report_series_end(picks, i); i < end; i++)
-            CLAB_TRY(add_row(table, names, picks->picks[i].row));
+        sweep->firsts[sweep->n++] = row;
+        for (int k = i; k < end; k++) {
+            take_extremes(sweep, picks->picks[k].row);
+            CLAB_TRY(CLAB_PUSH(chart->rows, chart->nrows, chart->row_room, picks->picks[k].row));
+        }
     }
     return CLAB_OK;
 }
 
-static int draw_sweep(struct report_results *results, const struct report_picks *picks, const char *folder,
-                      struct report_charts *charts)
+// Devices of others' files: their names go into names of files only if they are plain.
+static void name_files(const struct report_row *row, int number, struct saying *say)
 {
-    char finding[300], subject[200], least[CLAB_TEXT], most[CLAB_TEXT], sizes[2][32], names[2][NAME], rate[CLAB_TEXT];
+    const bool is_plain = *row->device && !row->device[strspn(row->device, "abcdefghijklmnopqrstuvwxyz0123456789")];
+    struct clab_text text = clab_text_begin(say->name, sizeof say->name);
+    clab_text_add(&text, "%s-%.12s", row->collective, is_plain ? row->device : "device");
+    if (!is_plain || strlen(row->device) > 12)
+        clab_text_add(&text, "%d", number);
+    clab_text_add(&text, "%s", row->is_in_place ? "-in-place" : "");
+    if (strcmp(row->mode, "throughput"))
+        clab_text_add(&text, "-%s", !strcmp(row->mode, "latency") ? "latency" : "mode");
+}
+
+// "broadcast (in place, on cuda)".
+static void name_work(const struct report_row *row, bool has_devices, char out[100])
+{
+    struct clab_text text = clab_text_begin(out, 100);
+    const char *before = " (";
+    clab_text_add(&text, "%s", row->collective);
+    if (row->is_in_place) {
+        clab_text_add(&text, "%sin place", before);
+        before = ", ";
+    }
+    if (has_devices && *row->device) {
+        clab_text_add(&text, "%son %.12s", before, row->device);
+        before = ", ";
+    }
+    if (!strcmp(row->mode, "latency")) {
+        clab_text_add(&text, "%slatency of one call", before);
+        before = ", ";
+    }
+    clab_text_add(&text, "%s", *before == ',' ? ")" : "");
+}
+
+static void tell_subject(const struct sweep *sweep, const char *work, struct saying *say)
+{
+    const struct report_row *first = sweep->firsts[0];
+    struct clab_text text = clab_text_begin(say->subject, sizeof say->subject);
+    clab_text_add(&text, "%s, %.12s", work, first->type);
+    if (first->root > 0)
+        clab_text_add(&text, ", root %d", first->root);
+    if (sweep->left_out)
+        clab_text_add(&text, ", the first %d of %d settings", sweep->n, sweep->n + sweep->left_out);
+    clab_text_add(&text, "; each point is the fastest algorithm, with its 95 %% interval where there is one");
+    if (sweep->repeated)
+        clab_text_add(&text, "; %d of several runs: their median, an interval over all", sweep->repeated);
+    if (sweep->others)
+        clab_text_add(&text, "; of other types, operations or roots %d row%s not drawn", sweep->others,
+                      sweep->others == 1 ? " is" : "s are");
+}
+
+static void tell_times(const struct sweep *sweep, const struct series_names *names, const char *work, struct saying *say)
+{
+    char least[CLAB_TEXT], most[CLAB_TEXT], sizes[2][32], series[2][SERIES_NAME];
+    series_name(names, sweep->least, series[0]);
+    series_name(names, sweep->most, series[1]);
+    snprintf(say->finding, sizeof say->finding, "A call of %s takes from %s (%s, %s) to %s (%s, %s)", work,
+             time_of(sweep->least, least), series[0], marked_size_text(sweep->least->bytes, sizes[0]),
+             time_of(sweep->most, most), series[1], marked_size_text(sweep->most->bytes, sizes[1]));
+}
+
+static void tell_rates(const struct sweep *sweep, const struct series_names *names, const char *work, struct saying *say)
+{
+    char rate[CLAB_TEXT], size[32], series[SERIES_NAME];
+    series_name(names, sweep->fastest, series);
+    snprintf(say->finding, sizeof say->finding, "The bus bandwidth of %s is highest over %s, at %s: %s", work, series,
+             marked_size_text(sweep->fastest->bytes, size), clab_rate_text(1e9 * sweep->fastest->busbw, rate));
+}
+
+static bool has_other_device(const struct report_picks *picks, const struct report_row *row)
+{
+    for (int i = 0; i < picks->n; i++)
+        if (!strcmp(picks->picks[i].row->collective, row->collective) &&
+            strcmp(picks->picks[i].row->device, row->device))
+            return true;
+    return false;
+}
+
+static int draw_sweep(struct report_results *results, const struct report_picks *picks, const struct report_row *first,
+                      int number, const char *folder, struct report_chart *chart)
+{
+    char work[100];
+    struct saying say = {.folder = folder, .kind = "benchmark-time"};
     struct sweep sweep;
     struct clab_table table;
-    charts->collective = choose_collective(picks);
-    if (!charts->collective)
-        return CLAB_OK;
-    gather_sweep(picks, charts->collective, &sweep);
-    if (!sweep.n)
-        return CLAB_OK;
-    const struct naming naming = naming_of(picks->rows, sweep.firsts, sweep.n);
-    snprintf(subject, sizeof subject, "%s, %s; each point is the fastest algorithm, with its 95 %% interval where there is one",
-             charts->collective, sweep.firsts[0]->type);
-    if (sweep.left_out)
-        snprintf(subject, sizeof subject, "%s, the first %d of %d settings; the fastest algorithm, with 95 %% intervals",
-                 charts->collective, sweep.n, sweep.n + sweep.left_out);
-    name_series(&naming, sweep.least, names[0]);
-    name_series(&naming, sweep.most, names[1]);
-    snprintf(finding, sizeof finding, "A call of %s takes from %s (%s, %s) to %s (%s, %s)", charts->collective,
-             time_of(sweep.least, least), names[0], marked_size_text(sweep.least->bytes, sizes[0]),
-             time_of(sweep.most, most), names[1], marked_size_text(sweep.most->bytes, sizes[1]));
-    clab_table_init(&table, columns, COLUMNS);
-    int err = fill_sweep(picks, &sweep, &naming, &table);
-    if (!err)
-        err = draw(results, &naming, &table, finding, subject, folder, "benchmark-time", &charts->time);
+    chart->collective = first->collective;
+    CLAB_TRY(gather_sweep(picks, first, chart, &sweep));
+    const struct series_names names = series_names_of(picks->rows, sweep.firsts, sweep.n);
+    name_files(first, number, &say);
+    name_work(first, has_other_device(picks, first), work);
+    tell_subject(&sweep, work, &say);
+    tell_times(&sweep, &names, work, &say);
+    clab_table_init(&table, series_columns, SERIES_COLUMNS);
+    int err = CLAB_OK;
+    for (int i = 0; i < chart->nrows && !err; i++)
+        err = series_add_row(&table, &names, chart->rows[i]);
+    err = err ? err : draw(results, &names, &table, &say, &chart->time);
     if (!err && sweep.fastest) {
-        name_series(&naming, sweep.fastest, names[0]);
-        snprintf(finding, sizeof finding, "The bus bandwidth of %s is highest over %s, at %s: %s", charts->collective,
-                 names[0], marked_size_text(sweep.fastest->bytes, sizes[0]),
-                 clab_rate_text(1e9 * sweep.fastest->busbw, rate));
-        err = draw(results, &naming, &table, finding, subject, folder, "benchmark-bandwidth", &charts->bandwidth);
+        say.kind = "benchmark-bandwidth";
+        tell_rates(&sweep, &names, work, &say);
+        err = draw(results, &names, &table, &say, &chart->bandwidth);
     }
     clab_table_free(&table);
     return err;
@@ -247,12 +238,12 @@ static int draw_sweep(struct report_results *results, const struct report_picks 
 // ---- the backends at one size --------------------------------------------------------------------------------
 
 // The slowest against the fastest: the interval of their factor, or that there is no measurable difference.
-static void tell_contest(const struct report_contest *contest, const struct naming *names, char finding[300])
+static void tell_contest(const struct report_contest *contest, const struct series_names *names, char finding[300])
 {
     const struct report_row *fast = contest->rows[0], *slow = contest->rows[contest->n - 1];
-    char sizes[32], fast_name[NAME], slow_name[NAME], work[80];
-    name_series(names, fast, fast_name);
-    name_series(names, slow, slow_name);
+    char sizes[32], fast_name[SERIES_NAME], slow_name[SERIES_NAME], work[80];
+    series_name(names, fast, fast_name);
+    series_name(names, slow, slow_name);
     snprintf(work, sizeof work, "%s of %s between %d ranks", fast->collective, marked_size_text(fast->bytes, sizes),
              fast->ranks);
     if (!isfinite(fast->high) || !isfinite(slow->low))
@@ -266,37 +257,93 @@ static void tell_contest(const struct report_contest *contest, const struct nami
 }
 
 static int draw_contest(struct report_results *results, const struct report_picks *picks, const char *folder,
-                        struct report_charts *charts)
+                        struct report_chart *chart)
 {
-    char finding[300], subject[160], left_out[64] = "";
+    const struct report_contest *contest = &chart->contest;
+    struct saying say = {.folder = folder, .kind = "benchmark-backends"};
     struct clab_table table;
-    const struct report_contest *contest = &charts->contest;
     if (contest->n < 2)
         return CLAB_OK;
-    const struct naming naming = naming_of(picks->rows, contest->rows, contest->n);
-    tell_contest(contest, &naming, finding);
-    clab_table_init(&table, columns, COLUMNS);
+    const struct series_names names = series_names_of(picks->rows, contest->rows, contest->n);
+    struct clab_text subject = clab_text_begin(say.subject, sizeof say.subject);
+    snprintf(say.name, sizeof say.name, "%s", contest->rows[0]->collective);
+    tell_contest(contest, &names, say.finding);
+    clab_text_add(&subject, "time of a call by the fastest algorithm; whiskers are 95 %% intervals");
+    if (contest->left_out)
+        clab_text_add(&subject, "; %d setting%s without this size", contest->left_out,
+                      contest->left_out == 1 ? " is" : "s are");
+    clab_table_init(&table, series_columns, SERIES_COLUMNS);
     int err = CLAB_OK;
     for (int i = 0; i < contest->n && !err && i < MOST_SERIES; i++)
-        err = add_row(&table, &naming, contest->rows[i]);
-    if (contest->left_out)
-        snprintf(left_out, sizeof left_out, "; %d setting%s without this size", contest->left_out,
-                 contest->left_out == 1 ? " is" : "s are");
-    snprintf(subject, sizeof subject, "time of a call by the fastest algorithm; whiskers are 95 %% intervals%s", left_out);
-    if (!err)
-        err = draw(results, &naming, &table, finding, subject, folder, "benchmark-backends", &charts->backends);
+        err = series_add_row(&table, &names, contest->rows[i]);
+    err = err ? err : draw(results, &names, &table, &say, &chart->backends);
     clab_table_free(&table);
     return err;
+}
+
+// ---- all of them ---------------------------------------------------------------------------------------------
+
+static void chart_free(struct report_chart *chart)
+{
+    free(chart->time);
+    free(chart->bandwidth);
+    free(chart->backends);
+    free(chart->rows);
+}
+
+// Whether the pick at `first` is the first of its chart; of its collective.
+static bool is_first(const struct report_picks *picks, int first, bool is_of_collective)
+{
+    const struct report_row *row = picks->picks[first].row;
+    for (int i = 0; i < first; i++) {
+        const struct report_row *before = picks->picks[i].row;
+        if (is_of_collective ? !strcmp(before->collective, row->collective) : is_of_chart(before, row))
+            return false;
+    }
+    return true;
+}
+
+static int add_chart(struct report_results *results, const struct report_picks *picks, int first, const char *folder,
+                     struct report_charts *charts)
+{
+    struct report_chart chart = {0};
+    int err = CLAB_OK;
+    if (is_first(picks, first, true)) {
+        report_contest_find(picks, picks->picks[first].row->collective, &chart.contest);
+        err = draw_contest(results, picks, folder, &chart);
+    }
+    if (!err)
+        err = draw_sweep(results, picks, commonest(picks, first), charts->n, folder, &chart);
+    if (!err)
+        err = CLAB_PUSH(charts->charts, charts->n, charts->room, chart);
+    if (err)
+        chart_free(&chart);
+    return err;
+}
+
+// The charts of allreduce, or of all others.
+static int add_charts(struct report_results *results, const struct report_picks *picks, bool is_allreduce,
+                      const char *folder, struct report_charts *charts)
+{
+    for (int i = 0, end; i < picks->n; i = end) {
+        end = report_series_end(picks, i);
+        if (!strcmp(picks->picks[i].row->collective, "allreduce") != is_allreduce || !is_first(picks, i, false))
+            continue;
+        if (charts->n == MOST_CHARTS)
+            charts->left_out++;
+        else
+            CLAB_TRY(add_chart(results, picks, i, folder, charts));
+    }
+    return CLAB_OK;
 }
 
 int report_charts_draw(struct report_results *results, const struct report_picks *picks, const char *folder,
                        struct report_charts *charts_p)
 {
     struct report_charts charts = {0};
-    report_contest_find(picks, &charts.contest);
-    int err = draw_sweep(results, picks, folder, &charts);
+    int err = add_charts(results, picks, true, folder, &charts);
     if (!err)
-        err = draw_contest(results, picks, folder, &charts);
+        err = add_charts(results, picks, false, folder, &charts);
     if (err)
         report_charts_free(&charts);
     else
@@ -306,8 +353,8 @@ int report_charts_draw(struct report_results *results, const struct report_picks
 
 void report_charts_free(struct report_charts *charts)
 {
-    free(charts->time);
-    free(charts->bandwidth);
-    free(charts->backends);
+    for (int i = 0; i < charts->n; i++)
+        chart_free(&charts->charts[i]);
+    free(charts->charts);
     *charts = (struct report_charts){0};
 }

@@ -78,16 +78,14 @@ int report_compare(const struct report_picks *picks, struct report_findings *fin
 int report_diagnose(const struct report_picks *picks, struct report_findings *findings);
 void report_findings_free(struct report_findings *findings);
 
-// The comparison of backends that a figure shows: the work, the number of ranks and the size, which is 100 MB, or else
+// The comparison of a collective's backends that a figure shows: the work, the number of ranks and the size, which is 100 MB, or else
 // the largest that all backends have.
 struct report_contest {
     const struct report_row *rows[16]; // fastest first
     int n;                             // 0: there are not two backends with a size in common
     int left_out;                      // settings that lack this size
 };
-void report_contest_find(const struct report_picks *picks, struct report_contest *contest_p);
-// Its finding.  errors: CLAB_ENOMEM
-int report_contest_tell(const struct report_picks *picks, const struct report_contest *contest, char **text_p);
+void report_contest_find(const struct report_picks *picks, const char *collective, struct report_contest *contest_p);
 
 // ---- tables.c ------------------------------------------------------------------------------------------------
 

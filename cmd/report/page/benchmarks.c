@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All benchmarks together: three figures with the rows behind them, what the rows say, what is wrong and what to type
-// next.
+// All benchmarks together: figures per collective with the rows behind them, what the rows say, what is wrong and what to
+// type next.
 
 #include "cmd/report/page/page.h"
 
@@ -93,46 +93,64 @@ static void end_table(FILE *out)
           out);
 }
 
-static void put_sweep_rows(FILE *out, const struct report_page *page)
+static void put_sweep_rows(FILE *out, const struct report_page *page, const struct report_chart *chart)
 {
-    int n = 0;
     begin_table(out);
-    for (int i = 0; i < page->picks->n && n < MOST_ROWS; i++)
-        if (!strcmp(page->picks->picks[i].row->collective, page->charts->collective)) {
-            put_row(out, page->picks->rows, page->picks->picks[i].row);
-            n++;
-        }
+    for (int i = 0; i < chart->nrows && i < MOST_ROWS; i++)
+        put_row(out, page->picks->rows, chart->rows[i]);
     end_table(out);
 }
 
-static void put_contest_rows(FILE *out, const struct report_page *page)
+static void put_contest_rows(FILE *out, const struct report_page *page, const struct report_contest *contest)
 {
     begin_table(out);
-    for (int i = 0; i < page->charts->contest.n; i++)
-        put_row(out, page->picks->rows, page->charts->contest.rows[i]);
+    for (int i = 0; i < contest->n; i++)
+        put_row(out, page->picks->rows, contest->rows[i]);
     end_table(out);
 }
 
-static void put_figures(FILE *out, const struct report_page *page)
+static void put_chart(FILE *out, const struct report_page *page, const struct report_chart *chart)
+{
+    if (chart->backends) {
+        page_figure(out, page->folder, chart->backends);
+        put_contest_rows(out, page, &chart->contest);
+    }
+    if (chart->time)
+        page_figure(out, page->folder, chart->time);
+    if (chart->time || !chart->bandwidth)
+        put_sweep_rows(out, page, chart);
+    if (chart->bandwidth) {
+        page_figure(out, page->folder, chart->bandwidth);
+        put_sweep_rows(out, page, chart);
+    }
+}
+
+// Those of one collective lie together; the first collective's are open.
+static void put_charts(FILE *out, const struct report_page *page)
 {
     const struct report_charts *charts = page->charts;
-    if (charts->backends) {
-        page_figure(out, page->folder, charts->backends);
-        put_contest_rows(out, page);
-    } else if (charts->contest.n < 2) {
+    bool has_contest = false;
+    for (int i = 0; i < charts->n; i++)
+        has_contest |= charts->charts[i].contest.n > 1;
+    if (!has_contest)
         fputs("<p>There is no figure of backends at one size: no two backends of these files have a size and a number "
               "of ranks in common. <code>./commlab bench allreduce -n 2 --backend shm,ofi --csv FILE</code> measures "
               "two.</p>\n",
               out);
+    for (int i = 0, end; i < charts->n; i = end) {
+        const char *collective = charts->charts[i].collective;
+        for (end = i; end < charts->n && !strcmp(charts->charts[end].collective, collective);)
+            end++;
+        fprintf(out, "<details%s>\n<summary>Figures of %s</summary>\n", i ? "" : " open", collective);
+        for (int k = i; k < end; k++)
+            put_chart(out, page, &charts->charts[k]);
+        fputs("</details>\n", out);
     }
-    if (charts->time)
-        page_figure(out, page->folder, charts->time);
-    if (charts->time || !charts->bandwidth)
-        put_sweep_rows(out, page);
-    if (charts->bandwidth) {
-        page_figure(out, page->folder, charts->bandwidth);
-        put_sweep_rows(out, page);
-    }
+    if (charts->left_out)
+        fprintf(out,
+                "<p>%d more collectives, devices, placements or modes have no figure of their own, since the page would "
+                "become too long. Their rows are in summary_by_config.md: report a folder with fewer files.</p>\n",
+                charts->left_out);
 }
 
 // ---- sentences -----------------------------------------------------------------------------------------------
@@ -228,7 +246,7 @@ void page_benchmarks(FILE *out, const struct report_page *page)
     put_sources(out, rows);
     put_runs(out, page->picks);
     if (page->picks->n)
-        put_figures(out, page);
+        put_charts(out, page);
     put_findings(out, page->findings);
     put_troubles(out, page->findings);
     fputs("</section>\n", out);
