@@ -248,8 +248,10 @@ $(call keep,$(B)/objects,$(sort $(library_c) / $(cmd_c)))
 # ---- what this build is: for the manifest of every result -----------------------------------------------------
 
 commit := $(if $(wildcard .git),$(shell git --no-optional-locks describe --always --dirty --abbrev=12 2>/dev/null))
+version := $(shell sed -n 's/^version: *//p' CITATION.cff | tr -d '"')
 compiler := $(shell $(CC) --version | head -n 1)
 define version_h
+#define CLAB_BUILD_VERSION "$(or $(version),unknown)"
 #define CLAB_BUILD_COMMIT "$(or $(commit),unknown)"
 #define CLAB_BUILD_COMPILER "$(compiler)"
 #define CLAB_BUILD_FLAGS "$(subst ",\",$(strip $(CPPFLAGS) $(CFLAGS) $(sanitize)))"

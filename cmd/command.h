@@ -17,4 +17,4 @@ struct clab_command {
 extern const struct clab_command cmd_run, cmd_bench, cmd_verify, cmd_show, cmd_sim, cmd_nets, cmd_fit, cmd_device,
     cmd_lab, cmd_check, cmd_report, cmd_nccl, cmd_trace, cmd_accuracy, cmd_doctor, cmd_tune, cmd_next, cmd_status,
     cmd_start, cmd_hint, cmd_reset, cmd_card, cmd_predict, cmd_netmon, cmd_explain, cmd_audit,
-    cmd_bottleneck, cmd_grade, cmd_class;
+    cmd_bottleneck, cmd_grade, cmd_class, cmd_version;

@@ -43,6 +43,7 @@ static const struct clab_command *const commands[] = {
     &cmd_audit,
     &cmd_bottleneck,
     &cmd_netmon,
+    &cmd_version,
     NULL,
 };
 
@@ -87,6 +88,8 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return EXIT_SUCCESS;
     }
+    if (!strcmp(argv[1], "--version"))
+        argv[1] = "version";
     for (size_t i = 0; commands[i]; i++)
         if (!strcmp(argv[1], commands[i]->name)) {
             char name[64];

@@ -23,6 +23,7 @@ step() {
 }
 
 step 'only the C library is asked for' 1 '' sh -c 'ldd build/commlab build/labs/*/* | grep -E "=>" | grep -vE "lib(c|m|dl)\.so"'
+step 'version' 0 ', commit ' ./commlab version
 step 'next' 0 './commlab start p1' ./commlab next
 step 'start p1' 0 './commlab check p1' ./commlab start p1
 step 'check p1 names the mistake' 1 'Every rank adds all the numbers' ./commlab check p1

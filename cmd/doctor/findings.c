@@ -10,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/json.h"
+#include "core/base/machine.h"
 #include "core/base/vector.h"
 
 enum { INDENT = 11, FIRST = 8, FACTS = 14 };
@@ -193,11 +194,23 @@ void doctor_print(const struct doctor *doctor, FILE *out)
 
 // ---- JSON ----------------------------------------------------------------------------------------------------
 
+// What two kits are compared by.
+static void add_version(struct clab_json *json)
+{
+    static const char *const keys[] = {"version", "commit"};
+    struct clab_manifest manifest = {0};
+    if (clab_machine_describe_build(&manifest) == CLAB_OK)
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            clab_json_add(json, keys[i], clab_cell_text(clab_manifest_get(&manifest, keys[i])));
+    clab_manifest_free(&manifest);
+}
+
 int doctor_print_json(const struct doctor *doctor, FILE *out)
 {
     struct clab_json *json;
     int n;
     CLAB_TRY(clab_json_create(&json));
+    add_version(json);
     clab_json_add_bool(json, "works", doctor_count(doctor, DOCTOR_BROKEN) == 0);
     struct clab_json *list = clab_json_add_list(json, "findings");
     for (int i = 0; i < doctor->count; i++) {

@@ -28,6 +28,9 @@
 #ifndef CLAB_BUILD_FLAGS
 #define CLAB_BUILD_FLAGS "unknown"
 #endif
+#ifndef CLAB_BUILD_VERSION
+#define CLAB_BUILD_VERSION "unknown"
+#endif
 #ifndef CLAB_BUILD_COMMIT
 #define CLAB_BUILD_COMMIT "unknown"
 #endif
@@ -216,6 +219,7 @@ int clab_machine_describe_build(struct clab_manifest *manifest)
 {
     CLAB_TRY(clab_manifest_add(manifest, "compiler", "%s", CLAB_BUILD_COMPILER));
     CLAB_TRY(clab_manifest_add(manifest, "flags", "%s", CLAB_BUILD_FLAGS));
+    CLAB_TRY(clab_manifest_add(manifest, "version", "%s", CLAB_BUILD_VERSION));
     return clab_manifest_add(manifest, "commit", "%s", CLAB_BUILD_COMMIT);
 }
 

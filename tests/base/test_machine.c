@@ -36,7 +36,7 @@ static void test_a_manifest_holds_what_a_reader_needs(void **state)
 {
     (void)state;
     static const char *const keys[] = {"date",     "machine", "caches",  "memory",   "kernel", "hypervisor",
-                                       "governor", "load",    "vectors", "compiler", "flags",  "commit"};
+                                       "governor", "load",    "vectors", "compiler", "flags",  "version", "commit"};
     struct clab_manifest manifest = {0};
     setenv("CLAB_TIMEOUT", "of ours", 1);
     setenv("CLAB_TOKEN", "of nobody's business", 1);

@@ -44,7 +44,7 @@ has_no_nvidia() { [ ! -e /proc/driver/nvidia/version ] && ! ldconfig -p 2>/dev/n
 
 says_what_a_machine_without_a_gpu_lacks() {
     run 0 || return 1
-    finds '  ok       commlab: commit' '  ok       shm: shared memory' 'a rank can attach' '  ok       cores: ' \
+    finds '  ok       commlab: version' '  ok       shm: shared memory' 'a rank can attach' '  ok       cores: ' \
         '  ok       memory: ' \
         '  missing  driver: no NVIDIA GPU, and no NVML (libnvidia-ml.so.1); nothing to do for shm' \
         'the kit works here' 'what to do first:'
