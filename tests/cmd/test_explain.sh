@@ -47,6 +47,12 @@ reads_standard_input_and_upper_case() {
     why="status $status: $(cat "$scratch/out")"
     [ $status = 0 ] && grep -q '^standard input: 1 known thing in 1 line$' "$scratch/out" && grep -q '\[refused\]' "$scratch/out"
 }
+# NCCL says it in other words since 2.30.
+knows_newer_words_for_two_ranks_on_one_gpu() {
+    "$commlab" explain <<<'node1:4100:4171 [0] init.cc:1057 NCCL WARN Multiple Ranks are using the same GPU/Partition.' >"$scratch/out"
+    why=$(cat "$scratch/out")
+    grep -qF '[duplicate-gpu]' "$scratch/out"
+}
 # Jobs of the kit that fail now, not recorded ones.
 knows_what_our_own_jobs_say() {
     CLAB_TIMEOUT=300ms "$build/labs/primer/p3-stuck/before" -n 2 >"$scratch/log" 2>&1
@@ -162,7 +168,7 @@ if lacks inih; then
     skip 'built without inih' all
     exit
 fi
-check_each finds_the_cause_in_each_log each_error_can_be_found knows_what_our_own_jobs_say reads_standard_input_and_upper_case sums_up_nccl_log
+check_each finds_the_cause_in_each_log each_error_can_be_found knows_what_our_own_jobs_say reads_standard_input_and_upper_case knows_newer_words_for_two_ranks_on_one_gpu sums_up_nccl_log
 if command -v python3 >/dev/null; then
     check_with jansson says_json says_json_of_nccl
 else
