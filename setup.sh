@@ -55,7 +55,11 @@ for option; do
     esac
 done
 
-deb_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
+# Installed, or contained in a package that is: NodeSource's nodejs contains npm, and Debian's npm can not stand beside it.
+deb_has() {
+    dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed ||
+        dpkg-query -W -f '${db:Status-Status} ${Provides},\n' | grep -qE "^installed (.*, )?${1//+/\\+}( \([^)]*\))?,"
+}
 rpm_has() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
 
 # missing HAS COLUMN: prints the packages to install, on one line.

@@ -49,6 +49,16 @@ takes_any_gnuplot() {
     lacking='gnuplot-nox gnuplot-x11' machine 0 apt-get
     setup 0 && [ -z "$calls" ]
 }
+takes_npm_of_another_package() {
+    lacking='npm' machine 0 apt-get
+    double dpkg-query "case \${!#} in npm) exit 1 ;; *Provides*) echo 'installed nodejs-dev, npm (= 9.2), other,' ;; *) echo installed ;; esac"
+    setup 0 --slides && [ -z "$calls" ]
+}
+installs_npm_if_only_a_removed_package_had_it() {
+    lacking='npm' machine 0 apt-get
+    double dpkg-query "case \${!#} in npm) exit 1 ;; *Provides*) echo 'config-files npm,'; echo 'installed npm-more, a-npm,' ;; *) echo installed ;; esac"
+    setup 0 --slides && [[ $calls == *' npm' ]]
+}
 installs_the_first_gnuplot() {
     lacking='gnuplot-nox gnuplot-x11 gnuplot-qt' machine 0 apt-get
     setup 0 && [[ $calls == *' gnuplot-nox' ]]
@@ -97,7 +107,8 @@ refuses_unknown_options() {
 }
 
 check_each asks_the_network_for_nothing_if_all_is_there installs_what_apt_lacks takes_any_gnuplot \
-    installs_the_first_gnuplot installs_what_dnf_lacks only_says_so_when_dry says_the_command_without_rights \
+    installs_the_first_gnuplot takes_npm_of_another_package installs_npm_if_only_a_removed_package_had_it \
+    installs_what_dnf_lacks only_says_so_when_dry says_the_command_without_rights \
     uses_sudo_that_asks_nothing leaves_sudo_that_asks names_packages_elsewhere stops_when_installing_fails \
     installs_what_slides_need_only_if_asked refuses_unknown_options
 exit $failed
