@@ -20,9 +20,9 @@
 #include "core/schedule/formats/goal.h"
 #include "core/schedule/formats/msccl.h"
 
-enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
+enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_RANKS_SLIDE = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
 
-enum format { TEXT, SVG, HTML, GOAL, MSCCL, MSCCL_AZURE };
+enum format { TEXT, SVG, SLIDE, HTML, GOAL, MSCCL, MSCCL_AZURE };
 
 struct arguments {
     const char *name;       // of the algorithm; NULL: list them
@@ -98,9 +98,10 @@ static int draw_trace(const struct arguments *arguments, const struct clab_trace
                    MAX_MESSAGES_HTML);
         return CLAB_EINVAL;
     }
-    return arguments->format == SVG    ? clab_draw_svg(trace, out)
-           : arguments->format == HTML ? clab_draw_html(trace, out)
-                                       : clab_draw_text(trace, out);
+    return arguments->format == SVG     ? clab_draw_svg(trace, out)
+           : arguments->format == SLIDE ? clab_draw_slide(trace, out)
+           : arguments->format == HTML  ? clab_draw_html(trace, out)
+                                        : clab_draw_text(trace, out);
 }
 
 static int draw(const struct arguments *arguments, const struct clab_algorithm *algorithm, FILE *out)
@@ -175,6 +176,9 @@ static int check_ranks(const struct arguments *arguments)
     if (arguments->format == SVG && nranks > MAX_RANKS_SVG)
         clab_error("show: --ranks %d: a picture of more than %d ranks is unreadable; use --format text", nranks,
                    MAX_RANKS_SVG);
+    else if (arguments->format == SLIDE && nranks > MAX_RANKS_SLIDE)
+        clab_error("show: --ranks %d: a slide shows at most %d ranks; use --format svg (at most %d)", nranks,
+                   MAX_RANKS_SLIDE, MAX_RANKS_SVG);
     else if (arguments->format == HTML && nranks > MAX_RANKS_HTML)
         clab_error("show: --ranks %d: a page shows at most %d ranks; use --format svg (at most %d) or text", nranks,
                    MAX_RANKS_HTML, MAX_RANKS_SVG);
@@ -206,8 +210,12 @@ static const struct clab_option options[] = {
     {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS - 1)},
     {"group", 0, "N", "ranks per node, for hierarchical algorithms (the square root of P)",
      CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS)},
-    {"format", 'f', "FORMAT", "text, svg, html (a page that plays it), goal (for LogGOPSim and ATLAHS), msccl or msccl-azure (XML for either) (text)",
-     CLAB_NAME(ARGUMENTS, format, &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [HTML] = "html", [GOAL] = "goal", [MSCCL] = "msccl", [MSCCL_AZURE] = "msccl-azure"))},
+    {"format", 'f', "FORMAT",
+     "text, svg, slide (svg of the messages alone, in large letters), html (a page that plays it), goal (for LogGOPSim and "
+     "ATLAHS), msccl or msccl-azure (XML for either) (text)",
+     CLAB_NAME(ARGUMENTS, format,
+               &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [SLIDE] = "slide", [HTML] = "html", [GOAL] = "goal",
+                           [MSCCL] = "msccl", [MSCCL_AZURE] = "msccl-azure"))},
     {"goal", 0, "FILE", "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
      CLAB_TEXT_AT(ARGUMENTS, goal)},
     {"msccl", 0, "FILE", "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn",

@@ -208,6 +208,28 @@ static void test_svg_is_well_formed_and_has_every_message(void **state)
         }
 }
 
+static void test_slide_has_every_message_and_large_letters(void **state)
+{
+    (void)state;
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
+        for (int nranks = 1; nranks <= 16; nranks += 5) {
+            const struct clab_problem problem = problem_of(*a, nranks, (*a)->default_lanes);
+            struct clab_trace trace = trace_of(*a, &problem);
+            char *text = drawing(clab_draw_slide, &trace), *size = text;
+            int in_legend = 1 + clab_collective_reduces(problem.collective);
+            check_tags(text);
+            assert_int_equal(occurrences(text, "<path class="), (int)trace.nmessages + in_legend);
+            assert_int_equal(occurrences(text, "nan") + occurrences(text, "inf"), 0);
+            assert_null(strstr(text, "Chunks"));
+            assert_non_null(strstr(text, ".rl,.pl{font-size:18px"));
+            size = strstr(size, "<g ");
+            while ((size = strstr(size, "font-size=\""))) // of all letters but the document's
+                assert_in_range(atoi(size += strlen("font-size=\"")), 18, 19);
+            free(text);
+            clab_trace_free(&trace);
+        }
+}
+
 // ---- GOAL ----------------------------------------------------------------------------------------------------
 
 enum { GOAL_RANKS = 7, GOAL_LANES = 3, GOAL_MESSAGES = 400 };
@@ -326,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_text_of_a_ring_is_the_textbooks),
         cmocka_unit_test(test_text_fits_100_columns),
         cmocka_unit_test(test_svg_is_well_formed_and_has_every_message),
+        cmocka_unit_test(test_slide_has_every_message_and_large_letters),
         cmocka_unit_test(test_goal_sends_match_receives),
         cmocka_unit_test(test_goal_of_two_ranks_is_as_written_by_hand),
         cmocka_unit_test(test_a_flawed_algorithm_is_not_drawn),

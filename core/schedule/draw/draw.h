@@ -18,6 +18,10 @@ int clab_draw_text(const struct clab_trace *trace, FILE *out);
 //   errors: CLAB_ENOMEM
 int clab_draw_svg(const struct clab_trace *trace, FILE *out);
 
+// The space-time diagram alone, without a title, in letters that the last row of a hall can read.
+//   trace: of at most 16 ranks
+int clab_draw_slide(const struct clab_trace *trace, FILE *out);
+
 // One page that plays the rounds, with buttons and keys, and lists them; it loads nothing. Bytes: an element is one.
 //   trace:  of at most 64 ranks
 //   errors: CLAB_ENOMEM

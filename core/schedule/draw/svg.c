@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Drawings in SVG: a space-time diagram, and what the chunks are made of under it.
+// Drawings in SVG: a space-time diagram, and what the chunks are made of under it. For a slide, the diagram alone, in
+// letters for a hall.
 // - Reduced messages are solid and blue, others dashed and orange; chunks darken as they fill. Both are told apart in
 //   grey.
 
@@ -16,16 +17,19 @@
 #define PLAIN    "#c25400"
 #define COMPLETE "#08306b"
 
-enum { LEFT = 64, RIGHT = 24, TOP = 92, MIN_WIDTH = 720, MAX_MATRICES = 24, GAP = 18 };
+enum { RIGHT = 24, MIN_WIDTH = 720, MAX_MATRICES = 24, GAP = 18 };
 
 // Where things are, in pixels.
 struct layout {
     int ranks, cells;
+    int left, top;                // of the space-time diagram
+    int letter, small;            // heights of letters: of ranks, and of all else in the diagram
     int round_width, rank_height; // of the space-time diagram
     int cell, pitch;              // of a matrix: a cell's side, and from one matrix to the next
     int matrices, a_row;          // how many, and how many side by side
     int width, height, matrix_top;
     bool labels; // there is room for them
+    bool slide;
 };
 
 static int at_least(int a, int b)
@@ -40,30 +44,52 @@ static int at_most(int a, int b)
 
 static struct layout layout_of(const struct clab_trace *trace)
 {
-    char title[200];
     int P = trace->problem.nranks, rounds = (int)trace->rounds;
-    struct layout l = {.ranks = P, .cells = trace->cells, .labels = P <= 16};
-    l.round_width = at_least(P <= 16 ? 76 : 40, at_most(150, (MIN_WIDTH - LEFT - RIGHT) / at_least(rounds, 1)));
+    struct layout l = {.ranks = P, .cells = trace->cells, .labels = P <= 16, .left = 64, .top = 92, .small = 11};
+    l.letter = l.labels ? 12 : 9;
+    l.round_width = at_least(P <= 16 ? 76 : 40, at_most(150, (MIN_WIDTH - l.left - RIGHT) / at_least(rounds, 1)));
     l.rank_height = P <= 8 ? 48 : P <= 16 ? 36 : 14;
+    return l;
+}
+
+// With the chunks below.
+static struct layout page_of(const struct clab_trace *trace)
+{
+    char title[200];
+    struct layout l = layout_of(trace);
+    int P = l.ranks, rounds = (int)trace->rounds;
     l.cell = at_least(2, at_most(12, 160 / at_least(l.cells, P)));
     l.pitch = at_least(l.cell * l.cells, 50) + GAP;
     l.matrices = at_most(rounds + 1, MAX_MATRICES);
-    l.width = at_least(MIN_WIDTH, LEFT + rounds * l.round_width + RIGHT);
+    l.width = at_least(MIN_WIDTH, l.left + rounds * l.round_width + RIGHT);
     l.width = at_least(l.width, 32 + 10 * (int)strlen(clab_trace_title(trace, title)));
-    l.a_row = at_least(1, (l.width - LEFT) / l.pitch);
-    l.matrix_top = TOP + (P - 1) * l.rank_height + 66;
+    l.a_row = at_least(1, (l.width - l.left) / l.pitch);
+    l.matrix_top = l.top + (P - 1) * l.rank_height + 66;
     l.height = l.matrix_top + (l.matrices + l.a_row - 1) / l.a_row * (P * l.cell + 34);
+    return l;
+}
+
+static struct layout slide_of(const struct clab_trace *trace)
+{
+    struct layout l = layout_of(trace);
+    l.slide = true;
+    l.left = 88;
+    l.top = 68;
+    l.letter = 19;
+    l.small = 18;
+    l.width = at_least(l.left + (int)trace->rounds * l.round_width, 420) + RIGHT; // 420: of the legend
+    l.height = l.top + (l.ranks - 1) * l.rank_height + 14;
     return l;
 }
 
 static double x_of(const struct layout *l, double time)
 {
-    return LEFT + time * l->round_width;
+    return l->left + time * l->round_width;
 }
 
 static double y_of(const struct layout *l, double rank)
 {
-    return TOP + rank * l->rank_height;
+    return l->top + rank * l->rank_height;
 }
 
 static void escape(const char *text, FILE *out)
@@ -79,15 +105,16 @@ static void escape(const char *text, FILE *out)
 
 // ---- frame ---------------------------------------------------------------------------------------------------
 
-static void draw_styles(FILE *out)
+static void draw_styles(const struct layout *l, FILE *out)
 {
     fprintf(
         out,
         "<style>path{fill:none;stroke:" FAINT "}.r,.p{stroke-width:1.6}.r{stroke:" REDUCED ";marker-end:url(#r)}"
         ".p{stroke:" PLAIN ";stroke-dasharray:6 3;marker-end:url(#p)}"
-        ".rl,.pl{font-size:11px;text-anchor:middle;"
+        ".rl,.pl{font-size:%dpx;text-anchor:middle;"
         "stroke:#ffffff;stroke-width:3px;paint-order:stroke;stroke-linejoin:round}"
-        ".rl{fill:" REDUCED "}.pl{fill:" PLAIN "}</style>\n<defs>\n");
+        ".rl{fill:" REDUCED "}.pl{fill:" PLAIN "}</style>\n<defs>\n",
+        l->small);
     const char *const heads[][2] = {{"r", REDUCED}, {"p", PLAIN}};
     for (int i = 0; i < 2; i++)
         fprintf(
@@ -110,10 +137,16 @@ static void open_svg(const struct clab_trace *trace, const struct layout *l, FIL
             l->width, l->height, l->width, l->height);
     escape(title, out);
     fprintf(out,
-            "</title>\n<desc>Space-time diagram: one line per rank, time to the right, one arrow per message. Below: one "
-            "row per rank, one column per chunk, darker with more inputs.</desc>\n");
-    draw_styles(out);
+            "</title>\n<desc>Space-time diagram: one line per rank, time to the right, one arrow per message.%s</desc>\n",
+            l->slide ? "" : " Below: one row per rank, one column per chunk, darker with more inputs.");
+    draw_styles(l, out);
     fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", l->width, l->height);
+}
+
+static void draw_title(const struct clab_trace *trace, FILE *out)
+{
+    char title[200];
+    clab_trace_title(trace, title);
     fprintf(out, "<text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"bold\">");
     escape(title, out);
     fprintf(out, "</text>\n<text x=\"16\" y=\"44\">");
@@ -141,7 +174,21 @@ static const char *shade(const struct clab_trace *trace, int inputs, char out[8]
     return out;
 }
 
-static void draw_legend(const struct clab_trace *trace, FILE *out)
+// What a solid and a dashed arrow mean, from x on; returns where the next thing may stand.
+static double draw_legend(const struct clab_trace *trace, const struct layout *l, double y, FILE *out)
+{
+    double x = 16, wide = l->small / 11.0;
+    if (clab_collective_reduces(trace->problem.collective)) {
+        draw_arrow(out, true, x, y, x + 30, y);
+        fprintf(out, "<text x=\"%.0f\" y=\"%.0f\">sent and reduced</text>\n", x + 36, y + 4 * wide);
+        x += 36 + 114 * wide;
+    }
+    draw_arrow(out, false, x, y, x + 30, y);
+    fprintf(out, "<text x=\"%.0f\" y=\"%.0f\">sent</text>\n", x + 36, y + 4 * wide);
+    return x + 86;
+}
+
+static void draw_shades(const struct clab_trace *trace, double x, FILE *out)
 {
     int complete = clab_trace_complete(trace);
     char color[8];
@@ -149,16 +196,6 @@ static void draw_legend(const struct clab_trace *trace, FILE *out)
         const char *text;
         int inputs;
     } cells[] = {{"no input", 0}, {"some", (complete + 1) / 2}, {"complete", complete}};
-    double x = 16;
-    fprintf(out, "<g font-size=\"11\">\n");
-    if (clab_collective_reduces(trace->problem.collective)) {
-        draw_arrow(out, true, x, 60, x + 30, 60);
-        fprintf(out, "<text x=\"%.0f\" y=\"64\">sent and reduced</text>\n", x + 36);
-        x += 150;
-    }
-    draw_arrow(out, false, x, 60, x + 30, 60);
-    fprintf(out, "<text x=\"%.0f\" y=\"64\">sent</text>\n", x + 36);
-    x += 86;
     for (int i = 0; i < 3; i++) {
         if (i == 1 && complete < 2)
             continue;
@@ -169,6 +206,14 @@ static void draw_legend(const struct clab_trace *trace, FILE *out)
                 x, shade(trace, cells[i].inputs, color), x + 17, cells[i].text);
         x += 84;
     }
+}
+
+static void draw_legends(const struct clab_trace *trace, const struct layout *l, FILE *out)
+{
+    fprintf(out, "<g font-size=\"%d\">\n", l->small);
+    double x = draw_legend(trace, l, l->top - 32 - (l->slide ? 20 : 0), out);
+    if (!l->slide)
+        draw_shades(trace, x, out);
     fprintf(out, "</g>\n");
 }
 
@@ -178,18 +223,18 @@ static void draw_axes(const struct clab_trace *trace, const struct layout *l, FI
 {
     double right = x_of(l, (double)trace->rounds), bottom = y_of(l, l->ranks - 1);
     for (long t = 0; t <= trace->rounds; t++)
-        fprintf(out, "<path style=\"stroke:#e4e4e4\" d=\"M%.1f %.1fV%.1f\"/>\n", x_of(l, (double)t), (double)TOP - 6,
+        fprintf(out, "<path style=\"stroke:#e4e4e4\" d=\"M%.1f %.1fV%.1f\"/>\n", x_of(l, (double)t), (double)l->top - 6,
                 bottom + 6);
-    fprintf(out, "<g text-anchor=\"middle\" font-size=\"11\" fill=\"#555555\">\n");
+    fprintf(out, "<g text-anchor=\"middle\" font-size=\"%d\" fill=\"#555555\">\n", l->small);
     for (long t = 0; t < trace->rounds; t++)
-        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s%ld</text>\n", x_of(l, (double)t + 0.5), TOP - 9,
+        fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s%ld</text>\n", x_of(l, (double)t + 0.5), l->top - 9,
                 t == 0 && l->labels ? "round " : "", t);
     fprintf(out, "</g>\n");
     for (int rank = 0; rank < l->ranks; rank++) {
-        fprintf(out, "<path style=\"stroke:#888888\" d=\"M%d %.1fH%.1f\"/>\n", LEFT, y_of(l, rank),
-                right > LEFT ? right : LEFT + 20.0);
-        fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-size=\"%d\">%s%d</text>\n", LEFT - 8,
-                y_of(l, rank) + 4, l->labels ? 12 : 9, l->labels ? "rank " : "", rank);
+        fprintf(out, "<path style=\"stroke:#888888\" d=\"M%d %.1fH%.1f\"/>\n", l->left, y_of(l, rank),
+                right > l->left ? right : l->left + 20.0);
+        fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-size=\"%d\">%s%d</text>\n", l->left - 8,
+                y_of(l, rank) + (l->slide ? 6 : 4), l->letter, l->labels ? "rank " : "", rank);
     }
 }
 
@@ -212,11 +257,13 @@ static void draw_message(const struct layout *l, const struct clab_message *m, F
 // A rank sends one message at a time, so labels close to the sender's line do not meet.
 static void draw_label(const struct clab_trace *trace, const struct layout *l, const struct clab_message *m, FILE *out)
 {
-    char label[CLAB_LABEL];
+    char buffer[CLAB_LABEL];
+    const char *label = clab_span_label(trace, m->lane, m->src_span, buffer);
     const struct line at = line_of(l, m);
-    double down = at.y2 > at.y1 ? 12 : -12, right = down * (at.x2 - at.x1) / (at.y2 - at.y1);
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", m->reduces ? "rl" : "pl", at.x1 + right + 9,
-            at.y1 + down + 4, clab_span_label(trace, m->lane, m->src_span, label));
+    double away = l->slide ? 14 : 12, down = at.y2 > at.y1 ? away : -away, right = down * (at.x2 - at.x1) / (at.y2 - at.y1);
+    double aside = l->slide ? 5.0 + 5.0 * (double)strlen(label) : 9;
+    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", m->reduces ? "rl" : "pl", at.x1 + right + aside,
+            at.y1 + down + l->small / 3.0 + 1 / 3.0, label);
 }
 
 static void draw_messages(const struct clab_trace *trace, const struct layout *l, FILE *out)
@@ -265,7 +312,7 @@ static void draw_matrices(const struct clab_trace *trace, const struct layout *l
     clab_trace_start(trace, inputs);
     for (int i = 0; i < l->matrices; i++) {
         long round = matrix_round(trace, l, i);
-        double x = LEFT + i % l->a_row * l->pitch, y = l->matrix_top + i / l->a_row * (l->ranks * l->cell + 34);
+        double x = l->left + i % l->a_row * l->pitch, y = l->matrix_top + i / l->a_row * (l->ranks * l->cell + 34);
         clab_trace_advance(trace, round + 1, &next, inputs);
         fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"11\" fill=\"#555555\">", x, y - 6);
         if (round < 0)
@@ -276,18 +323,33 @@ static void draw_matrices(const struct clab_trace *trace, const struct layout *l
     }
 }
 
+static void draw_space_time(const struct clab_trace *trace, const struct layout *l, FILE *out)
+{
+    draw_legends(trace, l, out);
+    draw_axes(trace, l, out);
+    draw_messages(trace, l, out);
+}
+
 int clab_draw_svg(const struct clab_trace *trace, FILE *out)
 {
-    const struct layout layout = layout_of(trace);
+    const struct layout layout = page_of(trace);
     int *inputs = calloc((size_t)trace->problem.nranks * (size_t)trace->cells, sizeof *inputs);
     if (!inputs)
         return CLAB_ENOMEM;
     open_svg(trace, &layout, out);
-    draw_legend(trace, out);
-    draw_axes(trace, &layout, out);
-    draw_messages(trace, &layout, out);
+    draw_title(trace, out);
+    draw_space_time(trace, &layout, out);
     draw_matrices(trace, &layout, inputs, out);
     fprintf(out, "</svg>\n");
     free(inputs);
+    return CLAB_OK;
+}
+
+int clab_draw_slide(const struct clab_trace *trace, FILE *out)
+{
+    const struct layout layout = slide_of(trace);
+    open_svg(trace, &layout, out);
+    draw_space_time(trace, &layout, out);
+    fprintf(out, "</svg>\n");
     return CLAB_OK;
 }
