@@ -18,9 +18,12 @@ width = 1000
 height = 600
 terminals = "svg png"
 if (!exists("png_scale")) png_scale = 2 # pixels of the PNG per unit of width and height. Tests take few: they cost most
+# A slide is read from far away, and has a title and a line on its data of its own.
+if (!exists("letters")) letters = 13 # of an SVG: their height
+if (!exists("is_bare")) is_bare = 0  # 1: neither headline nor small print
 begin(terminal) = terminal eq "svg" \
-    ? sprintf("set terminal svg noenhanced size %d,%d font 'DejaVu Sans,13' background '#ffffff'; label_offset = 0.7; " \
-              ."set output out.'.svg'", width, height) \
+    ? sprintf("set terminal svg noenhanced size %d,%d font 'DejaVu Sans,%d' background '#ffffff'; label_offset = %g; " \
+              ."set output out.'.svg'", width, height, letters, letters > 13 ? 1.5 : 0.7) \
     : sprintf("set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,14' fontscale %g linewidth %g pointscale %g " \
               ."background '#ffffff'; label_offset = 0.5; set output out.'.png'", \
               png_scale * width, png_scale * height, 0.75 * png_scale, png_scale, png_scale)
@@ -122,11 +125,11 @@ number_before(mark, text) = strstrt(text, mark) ? number(last_word(head_of(text,
 
 # ---- headline and small print ----------------------------------------------------------------------------------------
 # Each puts the text into a variable, and gives a command that names that variable.
-small_print(text) = (small_text = text, \
+small_print(text) = is_bare ? "" : (small_text = text, \
     sprintf("set label 99 small_text at screen 0.012, screen %.4f left noenhanced font ',10' textcolor rgb '#606060'", 9.0 / height))
 # At the top: the headline, smaller where it would not fit, and below it what is drawn.
 headline_size(finding) = strlen(finding) > 100 ? 1700.0 / strlen(finding) : 17
-headline(finding, subject) = (head_text = finding, subject_text = subject, \
+headline(finding, subject) = is_bare ? "" : (head_text = finding, subject_text = subject, \
     sprintf("set label 97 head_text at screen 0.012, screen %.4f left noenhanced font ',%.3g'; ", 1 - 26.0 / height, headline_size(finding)) \
     .sprintf("set label 98 subject_text at screen 0.012, screen %.4f left noenhanced font ',12' textcolor rgb '#404040'", 1 - 50.0 / height))
 # For those who can not see the figure, and for the report: OUT.txt.
@@ -142,6 +145,7 @@ place = is_virtual ? sprintf("virtual time on %s: the same on every machine", ma
 npairs = int(number(manifest("pairs")))
 nswept = int(number(manifest("sweep_pairs")))
 pairs_text(n) = n == 1 ? "single values" : sprintf("ranges of %d", n)
+measured_title = is_virtual && is_bare ? "simulated" : "measured"
 measured_text = is_virtual ? "exact" : npairs > 1 && npairs < 6 ? sprintf("medians of %d pairs of runs with ranges, not 95 %% intervals", npairs) \
     : npairs == 1 ? "one pair of runs, so no intervals" : "medians of pairs of runs with 95 % intervals" \
       .(nswept > 0 && nswept < 6 ? sprintf(" (other numbers of ranks: %s)", pairs_text(nswept)) : "")

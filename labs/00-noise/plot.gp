@@ -2,6 +2,7 @@
 # Lab 00: the interval of the ratio of two identical programs against the number of pairs, and the difference of two
 # single timings.
 load "plots/lab.gp"
+if (is_bare) { height = 480 }
 is_row(program, quantity) = strcol(2) eq program && strcol(6) eq quantity && int($5) == ranks
 pairs(program) = x(program, "interval/")
 positive(v) = v > 0 ? v : 1e-3 # an axis of powers of ten has no 0: below the figure

@@ -132,7 +132,7 @@ do for [terminal in terminals] {
     set ylabel "time per iteration, before" offset label_offset
     eval fine_time_axis
     set yrange [0.5 * lowest_swept : 2 * highest_swept]
-    set key at screen 0.69, screen 0.455 left top
+    set key at screen 0.69, screen (is_bare ? 0.40 : 0.455) left top
     if (cores > 0) {
         set arrow 1 from cores + 0.5, graph 0 to cores + 0.5, graph 1 nohead linestyle 98
         set label 1 "more ranks than cores" at cores + 0.6, graph 0.05 left font ",11" textcolor rgb "#606060"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Lab 03: bytes in and out of a rank, and the time of a step, against the number of ranks; at the largest width.
 load "plots/lab.gp"
-height = 560
+height = is_bare ? 480 : 560
 widths = ""
 stats csv using (widths = starts_with(strcol(6), "time/") ? add(part(strcol(6), 3), widths) : widths, 0) every ::1 nooutput
 width_shown = word(widths, words(widths))

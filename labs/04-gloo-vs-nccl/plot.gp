@@ -67,7 +67,7 @@ do for [terminal in terminals] {
         eval c == 1 ? time_axis : unlabelled_time_axis
         set yrange [0.5 * lowest : 2 * highest]
         set ylabel (c == 1 ? "time per call" : "") offset label_offset
-        set xlabel ""
+        set xlabel (is_bare ? "bytes per rank" : "")
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size("before")):8:9:10 with yerrorbars linestyle 12 title "before: ".named("before"), \
              csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: ".named("after"), \
@@ -81,7 +81,7 @@ do for [terminal in terminals] {
              for [once = 1:any_yours("before", "time/") || any_yours("after", "time/") || any_yours("before", "alpha") || any_yours("after", "alpha")] 1/0 with points linestyle 30 title your_title
         unset label
 
-        set tmargin at screen 0.41
+        set tmargin at screen (is_bare ? 0.36 : 0.41)
         set bmargin at screen 0.10
         unset title
         set logscale y 10
@@ -93,7 +93,7 @@ do for [terminal in terminals] {
         }
         set ylabel (c == 1 ? "time before / time after" : "") offset label_offset
         set xlabel "bytes per rank"
-        if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
+        if (c == columns) { set key at screen 0.785, screen (is_bare ? 0.36 : 0.41) left top } else { unset key }
         plot 1 with lines linestyle 98 title "above: after is faster", \
              csv using (size_of_ratio(1)):8:9:10 with yerrorbars linestyle 13 title "measured", \
              csv using (size_of_ratio(1)):11 with lines linestyle 3 title "predicted", \

@@ -64,7 +64,7 @@ do for [terminal in terminals] {
         if (p == 2) { set key at screen 0.80, screen 0.87 left top } else { unset key }
         if (p == 1 && failed < asked_steps) {
             set arrow 1 from failed + 1, 0 to failed + 1, graph 1 nohead linestyle 98
-            set label 1 "fails here" at failed + 1, graph 0.06 offset -0.6, 0 right font ",11" textcolor rgb "#606060"
+            set label 1 "fails here" at failed + 1, graph 0.06 offset -0.6, 0 right font (is_bare ? "" : ",11") textcolor rgb "#606060"
         }
         plot csv using (step(program, "reserved")):((memory - $8) / 1024) smooth unique with lines linestyle 11 linewidth 4 title "free", \
              csv using (step(program, "hole")):($8 / 1024) smooth unique with linespoints linestyle 12 pointsize 0.4 title "its largest piece", \

@@ -64,6 +64,7 @@ do for [terminal in terminals] {
     eval time_axis
     set yrange [low_end(lesser(UP_LOW_min, UP_MODEL_min)) / 1.5 : high_end(larger(UP_HIGH_max, UP_MODEL_max)) * 1.5]
     set ylabel "time" offset label_offset
+    if (is_bare) { set xlabel "extra work of the straggler, percent of the work of a rank" }
     set key at screen 0.675, screen 0.91 left top
     plot csv using (extra("before", "wait_others") * 1.06):8:9:10 with yerrorbars linestyle 13 title "before: others wait", \
          csv using (extra("before", "wait_straggler")):8:9:10 with yerrorbars linestyle 12 title "before: the straggler waits", \
@@ -87,11 +88,11 @@ do for [terminal in terminals] {
 
     unset label
     set yrange [least_with(DOWN_LOW_min, "after", "lost/") / 1.5 : most_with(DOWN_HIGH_max, "after", "lost/") * 1.5]
-    set tmargin at screen 0.37
+    set tmargin at screen (is_bare ? 0.32 : 0.37)
     set bmargin at screen 0.12
     set xlabel "extra work of the straggler, percent of the work of a rank"
     set ylabel "time lost by all ranks" offset label_offset
-    set key at screen 0.675, screen 0.37 left top
+    set key at screen 0.675, screen (is_bare ? 0.32 : 0.37) left top
     plot for [once = 1:differ] \
              csv using (extra("before", "lost") * 1.04):8:9:10 with yerrorbars linestyle 12 title "before: by step times", \
          csv using (extra("after", "lost") / 1.04):8:9:10 with yerrorbars linestyle 11 title "after: by lateness", \

@@ -94,7 +94,7 @@ do for [terminal in terminals] {
         eval c == 1 ? time_axis : unlabelled_time_axis
         set yrange [0.5 * lowest : 2 * highest]
         set ylabel (c == 1 ? "time per call" : "") offset label_offset
-        set xlabel ""
+        set xlabel (is_bare ? "bytes per rank" : "")
         if (c == columns) { set key at screen 0.785, screen 0.88 left top } else { unset key }
         plot csv using (size_by_hand(2 ** (0.48 * columns))):8:9:10 with yerrorbars linestyle 17 title "by hand (before)", \
              for [i = 1:N] csv using (size(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
@@ -108,7 +108,7 @@ do for [terminal in terminals] {
              for [once = 1:any_yours("before", "time/") || any_yours("after", "time/")] 1/0 with points linestyle 30 title your_title
         unset label
 
-        set tmargin at screen 0.41
+        set tmargin at screen (is_bare ? 0.36 : 0.41)
         set bmargin at screen 0.10
         unset title
         set logscale y 2
@@ -120,7 +120,7 @@ do for [terminal in terminals] {
         }
         set ylabel (c == 1 ? "time by hand / time" : "") offset label_offset
         set xlabel "bytes per rank"
-        if (c == columns) { set key at screen 0.785, screen 0.41 left top } else { unset key }
+        if (c == columns) { set key at screen 0.785, screen (is_bare ? 0.36 : 0.41) left top } else { unset key }
         plot 1 with lines linestyle 98 title "1: as fast as by hand", \
              for [i = 1:N] csv using (size_of_ratio(i) * dodge(i)):8:9:10 with yerrorbars linestyle 10 + i title name(i) \
              @predicted_ratios, \

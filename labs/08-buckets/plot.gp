@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Lab 08: the time of a step against the cap of a bucket, between one collective per parameter and one for all.
 load "plots/lab.gp"
-height = 560
+height = is_bare ? 480 : 560
 is_bucket(program, quantity) = program eq "after" && starts_with(quantity, "time/bucket/")
 caps = ""
 stats csv using (caps = is_bucket(strcol(2), strcol(6)) ? add(part(strcol(6), 3), caps) : caps, 0) every ::1 nooutput
@@ -69,14 +69,14 @@ do for [terminal in terminals] {
         eval fine_time_axis
     }
     set tmargin at screen 0.86
-    set bmargin at screen 0.14
+    set bmargin at screen (is_bare ? 0.18 : 0.14)
     set lmargin at screen 0.10
     set rmargin at screen 0.72
     left = at(1) < least ? least / 6 : least / 1.5
     set xrange [least_with(1.5 * left, "least", "time/bucket") / 1.5 : 1.5 * most_with(most, "least", "time/bucket")]
     set yrange [is_linear ? 0 : 0.8 * smallest : HIGH_max > top ? top : is_linear ? 1.05 * top : 1.2 * top]
     set xlabel "cap of a bucket"
-    set ylabel "time per step" offset label_offset
+    set ylabel "time per step" offset label_offset - (is_bare ? 0.8 : 0)
     set key at screen 0.735, screen 0.86 left top
     plot each with lines linestyle 12 dashtype (16, 5) title "one per parameter (before)", \
          whole with lines linestyle 13 dashtype (4, 4) title "one for all (before)", \

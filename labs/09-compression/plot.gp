@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Lab 09: the time of a step by how gradients travel, and the loss against the time that it takes to get there.
 load "plots/lab.gp"
-height = 560
+height = is_bare ? 480 : 560
 ways = "fp32 int8 fp16 bf16 powersgd topk"
 names = "float32 int8 fp16 bf16 PowerSGD top-k"
 program_of(way) = way eq "fp32" ? "before" : "after"
@@ -51,13 +51,13 @@ do for [terminal in terminals] {
     eval small_print(place)
     set multiplot
     set tmargin at screen 0.82
-    set bmargin at screen 0.13
+    set bmargin at screen (is_bare ? 0.19 : 0.13)
     set lmargin at screen 0.08
     set rmargin at screen 0.46
     set title "time per step" offset 0, -0.4
     set xrange [0.4 : words(ways) + 0.6]
     set xtics ()
-    do for [k = 1:words(ways)] { set xtics add (word(names, k) k) }
+    do for [k = 1:words(ways)] { set xtics add ((is_bare && word(ways, k) eq "powersgd" ? "Power\nSGD" : word(names, k)) k) }
     eval fine_time_axis
     set yrange [0.7 * bottom : 3 * top]
     set key inside right top vertical samplen 2
@@ -80,6 +80,7 @@ do for [terminal in terminals] {
     set ytics auto
     set xrange [0 : 1.05 * longest]
     set yrange [0 : *]
+    if (is_bare) { set yrange [0 : 2.1] } # below a legend of larger letters
     set xlabel "time since training began (ms)"
     set key inside right top vertical samplen 2
     plot csv using (loss_x("fp32")):8 with linespoints linestyle 12 title "float32 (before)", \

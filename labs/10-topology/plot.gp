@@ -95,7 +95,7 @@ do for [terminal in terminals] {
     # the largest size against ranks
     set lmargin at screen 0.1
     set rmargin at screen 0.44
-    set tmargin at screen 0.42
+    set tmargin at screen (is_bare ? 0.36 : 0.42)
     set bmargin at screen 0.10
     set title sprintf("%s: time against ranks", size_text(SIZE_max)) offset 0, -0.6
     set xtics ()

@@ -76,7 +76,7 @@ do for [terminal in terminals] {
     set ytics ()
     do for [i = 0:20] { set ytics add ((i ? time_text(i * tick) : "0") i * tick) }
     set key at screen 0.785, screen 0.40 left top
-    plot csv using (lanes("after")):8:9:10 with yerrorbars linestyle 13 title "measured", \
+    plot csv using (lanes("after")):8:9:10 with yerrorbars linestyle 13 title measured_title, \
          csv using (lanes("after")):11 with lines linestyle 3 title "predicted", \
          for [once = 1:has_yours("least", "time/lanes")] yours using (mine("least", "time/lanes", \
              strcol(2) eq "least" && strcol(6) eq "time/lanes" ? $8 : NaN)):(LANES_min):9:10 \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Lab 12: a step of each job as it was found, with the guessed remedy, and with the remedy of the fault that was named.
 load "plots/lab.gp"
-height = 560
+height = is_bare ? 480 : 560
 seed_of(program, quantity) = x(program, quantity."/")
 is_found(program, quantity) = program eq "after" && starts_with(quantity, "faulty/")
 seeds = ""

@@ -2,7 +2,7 @@
 # Lab 13: the time of a ring divided by that of a tree, as published and as measured here; the published times beside their
 # floors are in the words above.
 load "plots/lab.gp"
-height = 560
+height = is_bare ? 480 : 560
 size(program) = x(program, "speedup/tree/")
 cell_of(program, quantity, n) = value_of(program, quantity, n)
 
@@ -28,7 +28,7 @@ do for [terminal in terminals] {
     eval headline(finding, subject)
     eval small_print(place)
     set tmargin at screen 0.85
-    set bmargin at screen 0.14
+    set bmargin at screen (is_bare ? 0.18 : 0.14)
     set lmargin at screen 0.10
     set rmargin at screen 0.74
     set logscale x 2
@@ -42,7 +42,7 @@ do for [terminal in terminals] {
     set key at screen 0.755, screen 0.85 left top
     plot 1 with lines linestyle 98 title "above: the tree is faster", \
          csv using (size("before")):8 with lines linestyle 12 dashtype (16, 5) title "before: as published", \
-         csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: measured", \
+         csv using (size("after")):8:9:10 with yerrorbars linestyle 11 title "after: ".measured_title, \
          csv using (size("after")):11 with lines linestyle 1 title "predicted", \
          for [once = 1:has_yours("after", "speedup/tree/")] yours using (mine("after", "speedup/tree/", size("after"))):8:9:10 \
              with yerrorbars linestyle 30 linecolor rgb colours[1] notitle, \
