@@ -78,12 +78,15 @@ make_page() {
         mv "$scratch/$name.html" "$pages/$name.html"
 }
 
+# A browser with a fresh profile, that asks no other machine for anything.
+quiet=(--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --disable-sync
+    --disable-background-networking --disable-component-update)
+
 # Dates are the only bytes of the browser's PDF that differ from run to run.
 make_pdf() {
     local name
     name=$(basename "$1" .md)
-    timeout 120 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$scratch/profile" \
-        --no-pdf-header-footer --disable-pdf-tagging \
+    timeout 120 "$chromium" "${quiet[@]}" --user-data-dir="$scratch/profile" --no-pdf-header-footer --disable-pdf-tagging \
         --print-to-pdf="$scratch/$name.pdf" "file://$(realpath "$pages/$name.html")?print-pdf" >"$scratch/chromium" 2>&1
     [ -s "$scratch/$name.pdf" ] || { echo "slides: Chromium made no $name.pdf: $(tail -n 1 "$scratch/chromium")" >&2; return 1; }
     sed -i -E "s/(CreationDate|ModDate) \(D:[0-9]{14}/\1 (D:19700101000000/" "$scratch/$name.pdf" &&

@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: MIT
 -- pandoc's filter of a deck: makes each figure anew, from a schedule, a described network or committed data.
 --
---   ![what it shows](show:ring --ranks 4)               drawn by `commlab show ring --ranks 4 --format svg`
+--   ![what it shows](show:ring --ranks 4)               drawn by `commlab show ring --ranks 4 --format slide`
 --   ![what it plays](play:ring --ranks 4)               the page of `commlab show … --format html`, inside the slide;
---                                                       {zoom="1"} makes it smaller: 1.1 fits 4 ranks
+--                                                       {zoom="1"} makes it smaller: 1.3 fits 4 ranks
 --   ![what it shows](plot:labs/NN-name/expected/X.csv)  that file, drawn by its lab's plot.gp
 --   ![what it shows](plot:FILE.csv SCRIPT.gp)           the same by another script
 --   ![…](…){part="0 60 1000 400"}                       of a figure only X Y WIDTH HEIGHT, in its own units
 --   ``` {run="sim allreduce …"}                         what this command prints. lines="2-4,8": only these lines;
---                                                       columns="58": only so much of each
+--                                                       columns="58": only so much of each; room="530": its letters are
+--                                                       as large as fits so many pixels, and at most 26
 --
 -- - Only what is the same on every machine may run: schedules, proofs, described networks, published figures.
 -- - A plot names its file, machine and command below itself.
@@ -81,7 +82,7 @@ local function html(text) return pandoc.RawInline("html", text) end
 
 -- The part "X Y WIDTH HEIGHT" of an SVG text, in its own units.
 local function cut(svg, part)
-  if not part:match("^%d+ %d+ %d+ %d+$") then fail("part=\"" .. part .. "\" is not four numbers: X Y WIDTH HEIGHT") end
+  if not part:match("^%-?%d+ %d+ %d+ %d+$") then fail("part=\"" .. part .. "\" is not four numbers: X Y WIDTH HEIGHT") end
   local width, height = part:match("(%d+) (%d+)$")
   local head, rest = svg:match("^(.-<svg.->)(.*)$")
   head = head:gsub('viewBox="[^"]*"', 'viewBox="' .. part .. '"'):gsub('([%s])width="%d+"', '%1width="' .. width .. '"')
@@ -105,20 +106,34 @@ end
 
 local function show(image, words)
   table.insert(words, 1, "show")
-  for _, word in ipairs({"--format", "svg"}) do words[#words + 1] = word end
+  for _, word in ipairs({"--format", "slide"}) do words[#words + 1] = word end
   return picture(image, run_commlab(words))
 end
 
--- In a slide the player shows its controls, the picture and the ranks: nothing to scroll.
+-- In a slide the player shows its controls, the picture and the ranks: nothing to scroll, and larger letters. A rank's
+-- name stands beside its chunks.
 local player_style = [[
 <style>
 html { zoom: ZOOM; overflow: hidden; }
-dl div:nth-child(2) { display: none; }
+dl div:nth-child(2), #ranks h2 span { display: none; }
 main { padding: 0 0.8rem !important; max-width: none !important; }
 main > h1, main > p, main > h2, main > ol, details { display: none; }
-#stage { margin: 0.5rem 0 0 !important; }
-.chunks { grid-template-columns: repeat(var(--wide), minmax(0, 7.5rem)) !important; }
-#picture { max-width: 17.5rem !important; }
+#controls { display: flex !important; gap: 1.5rem !important; align-items: center; padding: 0.3rem 0 !important; }
+#controls div[role=group] { flex: 0 0 23rem !important; }
+#controls dl { display: flex !important; margin: 0 !important; font-size: 1rem !important; }
+#stage { grid-template-columns: 22rem minmax(0, 1fr) !important; margin: 0.5rem 0 0 !important; }
+#left { display: block !important; }
+#picture { max-width: 22rem !important; }
+#picture text { font-size: 19px !important; }
+#picture .chip > * { scale: 1.3; }
+#picture .chip text { font-size: 11px !important; }
+#now { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+#ranks { align-content: space-around !important; }
+#ranks section { display: grid; grid-template-columns: 4rem minmax(0, 1fr); align-items: center; }
+#ranks h2 { font-size: 15px !important; margin: 0 !important; }
+.chunks { grid-template-columns: repeat(var(--wide), minmax(0, 8rem)) !important; }
+.chunks li { font-size: 15px !important; }
+.bars { height: 14px !important; }
 </style>
 ]]
 
@@ -127,7 +142,7 @@ local function play(image, words)
   for _, word in ipairs({"--format", "html"}) do words[#words + 1] = word end
   local alt = pandoc.utils.stringify(image.caption)
   if alt == "" then fail("a player has no text between its brackets: say what it plays") end
-  local style = player_style:gsub("ZOOM", image.attributes.zoom or "1.1")
+  local style = player_style:gsub("ZOOM", image.attributes.zoom or "1.3")
   local page = run_commlab(words):gsub("</head>", function() return style .. "</head>" end, 1)
   return html(('<iframe class="player" title="%s" srcdoc="%s"></iframe>'):format(escape(alt), escape(page)))
 end
@@ -142,7 +157,7 @@ local function plot(image, words)
   local script = words[2] or folder and folder .. "/plot.gp" or fail("which script draws " .. csv .. "? plot:FILE.csv SCRIPT.gp")
   plots = plots + 1
   local out = scratch .. "/plot-" .. plots
-  run("gnuplot", {"-e", ("csv='%s'; out='%s'; png_scale=0.1"):format(csv, out), script})
+  run("gnuplot", {"-e", ("csv='%s'; out='%s'; png_scale=0.1; letters=%s; is_bare=1"):format(csv, out, image.attributes.letters or "16"), script})
   local machine, command = header(text, "machine"), header(text, "command")
   if not machine or not command then fail(csv .. " does not say its machine and its command (`# machine:`, `# command:`)") end
   local warning = header(text, "warning")
@@ -196,13 +211,36 @@ local function typed(words, width)
   return text
 end
 
+-- The height of letters, in pixels, at which the widest line of a text fits `room` pixels: a letter is 0.602 of it wide.
+local function letters_for(text, room)
+  local widest = 1
+  for line in text:gmatch("[^\n]+") do widest = math.max(widest, utf8.len(line)) end
+  return math.min(26, math.floor(room / (0.602 * widest)))
+end
+
 local function code(block)
   local command = block.attributes.run
   if not command then return nil end
   local output, width = run_commlab(words_of(command)), tonumber(block.attributes.columns) or 90
   if block.attributes.lines then output = lines_of(output, block.attributes.lines) end
   if block.attributes.columns then output = columns_of(output, block.attributes.columns) end
-  return pandoc.CodeBlock(typed(words_of(command), width) .. "\n" .. output:gsub("\n+$", ""), pandoc.Attr("", block.classes))
+  local text = typed(words_of(command), width) .. "\n" .. output:gsub("\n+$", "")
+  local size = letters_for(text, tonumber(block.attributes.room) or 1110)
+  return pandoc.CodeBlock(text, pandoc.Attr("", block.classes, {style = "font-size: " .. size .. "px"}))
+end
+
+-- A number and its unit stay on one line.
+local units = {}
+for unit in ("% s ms µs ns B KiB MiB GiB kB KB MB GB GB/s Gb/s Gbit/s MB/s ns/B s/GB"):gmatch("%S+") do units[unit] = true end
+local function keep_together(inlines)
+  for i = 2, #inlines - 1 do
+    local before, after = inlines[i - 1], inlines[i + 1]
+    if inlines[i].t == "Space" and before.t == "Str" and after.t == "Str" and before.text:match("%d$")
+       and units[(after.text:gsub("[.,;:?!)]+$", ""))] then
+      inlines[i] = pandoc.Str("\u{a0}")
+    end
+  end
+  return inlines
 end
 
 -- A comment, such as that of the license, begins no slide.
@@ -215,4 +253,4 @@ local function settings(meta)
   scratch = pandoc.utils.stringify(meta.scratch)
 end
 
-return {{Meta = settings}, {Image = figure, CodeBlock = code, RawBlock = comment}}
+return {{Meta = settings}, {Image = figure, CodeBlock = code, RawBlock = comment, Inlines = keep_together}}
