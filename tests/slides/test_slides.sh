@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `make slides`: a browser walks through every slide of every deck at 1280 x 720. Nothing overflows, no figure is missing,
-# the console is silent, the PDF has a page for each slide, and the same input gives the same bytes. Needs pandoc,
+# its letters are large enough, the console is silent, the PDF has a page for each slide, and the same input gives the same
+# bytes. Needs pandoc,
 # Chromium and reveal.js (npm and its network, or an earlier `make slides`). Usage: test_slides.sh [BUILD]. Takes long.
 
 . tests/cases.sh
@@ -16,7 +17,8 @@ console() { grep CONSOLE "$scratch/err" | grep -v 'source: chrome://'; }
 walk() {
     local page=$scratch/walked.html
     { cat "$1"; echo '<script>'; cat tests/slides/walk.js; echo '</script>'; } >"$page"
-    timeout 75 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size=1280,720 \
+    timeout 75 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run \
+        --disable-sync --disable-background-networking --disable-component-update --window-size=1280,720 \
         --user-data-dir="$scratch/profile" --enable-logging=stderr --virtual-time-budget=60000 \
         --dump-dom "file://$page" >"$scratch/dom" 2>"$scratch/err"
     sed -n '/<pre id="findings">/,/<\/pre>/p' "$scratch/dom" | sed 's/<[^>]*>//g' >"$scratch/findings"
@@ -36,6 +38,18 @@ every_slide_of_every_deck_is_as_it_should() {
     done
     why=$all
     [ -z "$all" ]
+}
+
+# A deck of a lab asks, shows, models, lets vote, runs, reveals, corrects and asks once more, in this order.
+follows_the_order_of_a_lesson() {
+    local deck kinds
+    for deck in slides/[0-9]*.md; do
+        kinds=$(sed -nE 's/^## (Question|Picture|Model|Vote|Demo|Reveal|Misconception|Exit question)( *:.*)?$/\1/p' "$deck" | uniq | xargs)
+        why="$deck has the slides $kinds"
+        [ "$kinds" = 'Question Picture Model Vote Demo Reveal Misconception Exit question' ] || return 1
+        why="$deck: a vote has four options"
+        [ "$(sed -n '/^::: vote/,/^:::$/p' "$deck" | grep -c '^[1-4]\. ')" = 4 ] || return 1
+    done
 }
 
 # "Lab 07 · 24 minutes · before the lab": as long as its notes say.
@@ -80,6 +94,42 @@ finds_a_missing_figure() {
     refuses_deck 'gone.svg' '<img src="gone.svg" alt="gone">' && deck '![ring](show:ring)' || return 1
     sed 's|src="data:image/svg[^"]*"|src="data:image/svg+xml;base64,AAAA"|' "$made/faulty.html" >"$made/lost.html"
     ! walk "$made/lost.html" && grep -q 'wrong: slide 2: a figure is missing: ring' "$scratch/findings"
+}
+# drawing TEXT: an image of 400 x 100 that holds the text of an SVG.
+drawing() {
+    printf '<img alt="drawn" style="width:400px" src="data:image/svg+xml;base64,%s">' "$(base64 -w 0 <<<"<svg \
+        xmlns='http://www.w3.org/2000/svg' width='400' height='100' viewBox='0 0 400 100'>$1</svg>")"
+}
+passes_what_one_can_read() {
+    deck "$(drawing "<text x='9' y='40' font-size='15'>one</text><text x='9' y='80'>two</text>")
+
+$(yes word | head -n 60 | xargs)"
+}
+# One deck, since each walk starts a browser: slide 2 is small, 3 is cut, and so on.
+finds_what_nobody_can_read() {
+    local found="letters of text 'small' are 12.0 high|text 'cut off' is cut|text 'here' and text 'there' lie on each other|
+letters of the player's .* high in round 0|61 words, more than 60" slide=1
+    ! deck "$(drawing "<text x='9' y='40' font-size='12'>small</text>")
+
+## Third
+
+$(drawing "<text x='-9' y='40'>cut off</text>")
+
+## Fourth
+
+$(drawing "<text x='9' y='40'>here</text><text x='20' y='45'>there</text>")
+
+## Fifth
+
+![ring](play:ring --ranks 4){zoom=\"0.6\"}
+
+## Sixth
+
+$(yes word | head -n 61 | xargs)" || return 1
+    while IFS= read -r -d '|'; do
+        slide=$((slide + 1))
+        grep -q "wrong: slide $slide: ${REPLY#$'\n'}" "$scratch/findings" || { why="no '$REPLY' in: $(cat "$scratch/findings")"; return 1; }
+    done <<<"$found|"
 }
 finds_an_error_on_the_console() { finds 'CONSOLE.*it broke' '<script>console.error("it broke")</script>'; }
 finds_a_script_that_fails() { finds 'CONSOLE.*nowhere' '<script>nowhere()</script>'; }
@@ -127,9 +177,10 @@ refuses_another_reveal() {
 
 cases='makes_all_decks every_slide_of_every_deck_is_as_it_should gives_the_same_bytes_again is_one_page_without_network
     passes_a_good_slide finds_a_slide_that_is_too_long finds_a_line_that_is_too_long finds_a_missing_figure
+    passes_what_one_can_read finds_what_nobody_can_read
     finds_an_error_on_the_console finds_a_script_that_fails finds_a_player_that_is_too_large
     names_an_unknown_figure names_what_show_refuses names_a_missing_file refuses_what_differs_by_machine asks_for_words
-    names_the_decks minutes_add_up says_what_to_do_without_network refuses_another_reveal'
+    names_the_decks follows_the_order_of_a_lesson minutes_add_up says_what_to_do_without_network refuses_another_reveal'
 if [ -z "$chromium" ] || ! command -v pandoc >/dev/null || ! command -v gnuplot >/dev/null; then
     skip 'pandoc, gnuplot or Chromium is not installed' $cases
 elif [ ! -e "$build/slides/reveal" ] && { run 3 --html "$build" 07; [ ! -e "$build/slides/reveal" ]; }; then

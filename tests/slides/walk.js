@@ -4,9 +4,12 @@
 //
 // - Nothing lies outside of a slide's margins; a text box has no more lines or columns than it shows.
 // - Each image is there; each player steps through all of its rounds without anything to scroll.
-// - Each slide but the first has a heading and speaker notes.
+// - Letters are large enough for the last row of a hall, in figures and players, too; a figure's letters are not cut, and
+//   do not lie on each other.
+// - Each slide but the first has a heading and speaker notes, and no slide has too many words.
 "use strict";
 (async () => {
+  const LETTERS = 14, WORDS = 60; // the least height of letters, in pixels of a slide that is 1280 wide; the most words
   const findings = [], pause = () => new Promise(done => setTimeout(done, 20));
   const wrong = (slide, what) => findings.push(`wrong: slide ${slide}: ${what}`);
   const name = element => `${element.tagName.toLowerCase()} '${element.textContent.trim().replace(/\s+/g, " ").slice(0, 40)}'`;
@@ -25,6 +28,61 @@
     }
   }
 
+  // The SVG of an image, laid out as the browser lays out the image.
+  function drawn(image, section) {
+    const host = section.appendChild(document.createElement("div")), root = host.attachShadow({mode: "open"});
+    const fit = Math.min(image.clientWidth / image.naturalWidth, image.clientHeight / image.naturalHeight);
+    host.style.cssText = `position: absolute; left: 0; top: 0; width: ${fit * image.naturalWidth}px; height: ${fit * image.naturalHeight}px`;
+    root.innerHTML = new TextDecoder().decode(Uint8Array.from(atob(image.src.split(",")[1]), letter => letter.charCodeAt(0)));
+    const svg = root.querySelector("svg");
+    svg.setAttribute("width", "100%");
+    svg.setAttribute("height", "100%");
+    return {host, svg};
+  }
+
+  function letterHeight(text) {
+    const matrix = text.getScreenCTM(), style = getComputedStyle(text.querySelector("tspan") ?? text);
+    return parseFloat(style.fontSize) * Math.hypot(matrix.a, matrix.b);
+  }
+
+  const over = (a, b) => Math.min(Math.min(a.right, b.right) - Math.max(a.left, b.left),
+                                  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
+
+  const isBeyond = (box, frame, most) => Math.max(frame.left - box.left, box.right - frame.right,
+                                                  frame.top - box.top, box.bottom - frame.bottom) > most;
+
+  // Words of an SVG that its frame does not show at all are left out on purpose.
+  function checkLetters(image, section, number) {
+    const scale = Reveal.getScale(), {host, svg} = drawn(image, section), frame = svg.getBoundingClientRect();
+    const box = text => text.getBoundingClientRect(), shown = [...svg.querySelectorAll("text")]
+      .filter(text => text.textContent.trim() && over(box(text), frame) > 0);
+    const small = shown.filter(text => letterHeight(text) / scale < LETTERS - 0.05), others = small.length - 1;
+    if (small.length) wrong(number, `letters of ${name(small[0])}${others ? ` and ${others} more` : ""} are ` +
+      `${(letterHeight(small[0]) / scale).toFixed(1)} high, less than ${LETTERS}`);
+    shown.filter(text => isBeyond(box(text), frame, 2 * scale)).forEach(text => wrong(number, `${name(text)} is cut`));
+    shown.forEach((a, i) => shown.slice(i + 1).filter(b => over(box(a), box(b)) > 3 * scale)
+      .forEach(b => wrong(number, `${name(a)} and ${name(b)} lie on each other`)));
+    host.remove();
+  }
+
+  function checkPlayerLetters(win, number, round) {
+    const zoom = parseFloat(win.getComputedStyle(win.document.documentElement).zoom), small = new Set();
+    for (const element of win.document.querySelectorAll("#player :not(.hidden, #now)")) {
+      if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim()) || !element.getClientRects().length) continue;
+      const height = element.ownerSVGElement ? letterHeight(element) : parseFloat(win.getComputedStyle(element).fontSize) * zoom;
+      if (height < LETTERS) small.add(`letters of the player's ${element.tagName.toLowerCase()}s are ${height.toFixed(1)} high`);
+    }
+    small.forEach(what => wrong(number, `${what} in round ${round}`));
+  }
+
+  // Words are those that a listener reads: no figures, no code, and no single letters of formulas.
+  function checkWords(section, number) {
+    const copy = section.cloneNode(true);
+    copy.querySelectorAll("aside.notes, h1, h2, pre, code, img, iframe, .source").forEach(element => element.remove());
+    const words = copy.innerHTML.replace(/<[^>]*>/g, " ").match(/\p{L}{2,}(['’.-]\p{L}+)*/gu) ?? [];
+    if (words.length > WORDS) wrong(number, `${words.length} words, more than ${WORDS}`);
+  }
+
   function checkPlayer(frame, number) {
     const win = frame.contentWindow, doc = win.document, rounds = doc.querySelectorAll("#list > li").length;
     if (rounds === 0) return wrong(number, "a player without rounds");
@@ -37,6 +95,7 @@
           return wrong(number, `#${id} of the player ends at ${Math.round(box.right)}, ${Math.round(box.bottom)} of ` +
             `${win.innerWidth}, ${win.innerHeight} in round ${n}`);
       }
+      if (n < 2 || n === rounds) checkPlayerLetters(win, number, n);
       doc.dispatchEvent(new win.KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true, cancelable: true}));
     }
   }
@@ -49,8 +108,10 @@
       if (!image.naturalWidth) wrong(number, `a figure is missing: ${image.alt || image.src.slice(0, 60)}`);
       else if (image.clientWidth < 200 || image.clientHeight < 60) wrong(number, `a figure is ${image.clientWidth} x ${image.clientHeight}`);
       if (!image.alt) wrong(number, "a figure without words for who can not see it");
+      if (image.naturalWidth && image.src.startsWith("data:image/svg+xml;base64,")) checkLetters(image, section, number);
     }
     checkBoxes(section, number);
+    checkWords(section, number);
     section.querySelectorAll("iframe").forEach(frame => checkPlayer(frame, number));
   }
 
