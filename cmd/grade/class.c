@@ -51,7 +51,7 @@ static int take_folder(const char *text, void *into)
 static int read_line(int argc, char **argv, struct class *class)
 {
     static const struct clab_option options[] = {
-        {"homework", 0, "HW", "which homework: h2", CLAB_TEXT_AT(struct class, id)},
+        {"homework", 0, "HW", "which homework: h1 to h5", CLAB_TEXT_AT(struct class, id)},
         {"salt", 0, "FILE", "the class's secret, for hidden tests; without it, it is practice",
          CLAB_TEXT_AT(struct class, salt)},
         {0},
