@@ -133,6 +133,35 @@ static void test_the_starter_builds_and_says_what_to_do(void **state)
     grading_end(&g);
 }
 
+// What labcc says of a mine.c that consists of `text`.
+static void assert_refused(const char *text, const char *words)
+{
+    char folder[] = "/tmp/commlab-h2-XXXXXX", command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "%s/mine.c", folder);
+    FILE *file = fopen(command, "w");
+    assert_non_null(file);
+    fprintf(file, "#include \"labs/homework/h2/h2.h\"\n%s\n", text);
+    fclose(file);
+    const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
+    snprintf(command, sizeof command, "'%s/labcc' -c -o %s/mine.o %s/mine.c 2>&1 | grep -q 'error: .*%s'", build, folder,
+             folder, words);
+    if (system(command))
+        fail_msg("not refused by '%s': %s", words, text);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+// The kit's own stage functions look alike, and would read another problem.
+static void test_the_kit_s_own_form_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("STAGE(mine) { return s >= P ? CLAB_DONE : 0; }", "P is problem->nranks");
+    assert_refused("static int mine(const struct clab_problem *p, int rank, int lane, int s, struct clab_step out[]);\n"
+                   "const struct h2_algorithm H2_MINE = {.stage = mine};",
+                   "incompatible pointer type");
+}
+
 // Each file of wrong/ says in a line "// expects: TEST: WORDS" what the message of that test has.
 static void expect_words(const char *path)
 {
@@ -227,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_places_have_a_rank_on_every_host),
         cmocka_unit_test(test_the_reference_has_all_points_and_the_time_of_the_formula),
         cmocka_unit_test(test_the_starter_builds_and_says_what_to_do),
+        cmocka_unit_test(test_the_kit_s_own_form_is_refused),
         cmocka_unit_test(test_each_mistake_is_named),
         cmocka_unit_test(test_a_schedule_is_read_whole_or_not_at_all),
         cmocka_unit_test(test_words_that_are_no_schedule_are_refused),

@@ -2,7 +2,7 @@
 // Homework h2: what your mine.c defines. An allreduce: each rank has an array of numbers, and all get the sum.
 //
 // You write functions of (problem, rank, lane, stage), as the kit's own algorithms do (core/schedule/algorithms/ring.c is
-// one of 20 lines). core/schedule/schedule.h has the five rules of a schedule. Words to write steps with:
+// one of 20 lines; there, P is the number of ranks: problem->nranks here). core/schedule/schedule.h has the five rules of a schedule. Words to write steps with:
 //
 //     out[0] = send(peer, chunk(3));            // chunk 3 to that rank
 //     out[1] = recv(peer, chunks(4, 2));        // chunks 4 and 5 become what that rank sends
@@ -18,6 +18,13 @@
 #include <stddef.h>
 
 #include "core/schedule/build.h"
+
+// The kit's own algorithms begin with STAGE(name), and know P. Yours get another problem.
+#undef STAGE
+#define STAGE(name)                                                                                                         \
+    _Static_assert(0, "STAGE is for the kit's own algorithms. Write the function as starter/mine.c does: P is problem->nranks"); \
+    static int name(const struct h2_problem *problem, int P, int rank, int lane, int s, struct clab_step out[])
+#pragma GCC diagnostic error "-Wincompatible-pointer-types" // a stage function of another kind would read the wrong numbers
 
 enum { H2_MOST_STEPS = 64 }; // of a stage: out[] has room for so many
 
