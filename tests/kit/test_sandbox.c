@@ -140,11 +140,12 @@ static int read_outside(void)
 
 static int leave_many_files(void)
 {
-    for (int i = 0;; i++) {
+    for (int i = 0; i < INT_MAX; i++) {
         char name[32];
         snprintf(name, sizeof name, "%d", i);
         close(open(name, O_WRONLY | O_CREAT, 0600));
     }
+    return 0;
 }
 
 // One that works on when its group and those above it are ended.

@@ -76,7 +76,8 @@ int h5_ask(const char *student, struct homework_question *q)
              h5_job_price(&job, &fast), h5_job_price(&job, &packed), job.oversubscription);
     snprintf(q[1].question, HOMEWORK_QUESTION,
              "The loss may be %.3g %% higher in your job. Which compressions may you use, and why is the one that sends least not always the best?", job.most_loss);
-    snprintf(q[1].answer, HOMEWORK_QUESTION, "May: %s. May not: %s. Compressing takes time on the GPU, too, and pays only as long as the network is what one waits for.", yes,
-             no);
+    snprintf(q[1].answer, HOMEWORK_QUESTION,
+             "May: %.180s. May not: %.180s. Compressing takes time on the GPU, too, and pays only as long as the network is what one waits for.",
+             yes, no);
     return CLAB_OK;
 }
