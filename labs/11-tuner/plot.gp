@@ -64,7 +64,7 @@ do for [terminal in terminals] {
          for [once = 1:any_yours("before", "time/chosen/") || any_yours("after", "time/chosen/")] 1/0 with points linestyle 30 \
              title your_title
 
-    set tmargin at screen 0.40
+    set tmargin at screen (is_bare ? 0.37 : 0.40)
     set bmargin at screen 0.11
     set title sprintf("%s by a pair of trees: the time is least with %g lanes", size_text(SIZE_max), BEST_min) offset 0, -0.4
     set xtics ("2" 2, "4" 4, "8" 8, "16" 16)
@@ -75,7 +75,7 @@ do for [terminal in terminals] {
     set xlabel "lanes" offset 0, 0.4
     set ytics ()
     do for [i = 0:20] { set ytics add ((i ? time_text(i * tick) : "0") i * tick) }
-    set key at screen 0.785, screen 0.40 left top
+    set key at screen 0.785, screen (is_bare ? 0.37 : 0.40) left top
     plot csv using (lanes("after")):8:9:10 with yerrorbars linestyle 13 title measured_title, \
          csv using (lanes("after")):11 with lines linestyle 3 title "predicted", \
          for [once = 1:has_yours("least", "time/lanes")] yours using (mine("least", "time/lanes", \

@@ -50,7 +50,7 @@ do for [terminal in terminals] {
     set ytics ()
     do for [i = 0:20] { set ytics add ((i ? time_text(i * tick) : "0") i * tick) }
     set tmargin at screen 0.86
-    set bmargin at screen 0.19
+    set bmargin at screen (is_bare ? 0.23 : 0.19)
     set lmargin at screen 0.09
     set rmargin at screen 0.78
     set xrange [0.4 : n + 0.6]
