@@ -40,6 +40,25 @@ every_slide_of_every_deck_is_as_it_should() {
     [ -z "$all" ]
 }
 
+# texts CSV SCRIPT LETTERS IS_BARE: what a figure says in letters of that height.
+texts() {
+    gnuplot -e "csv='$1'; out='$scratch/figure'; png_scale=0.1; letters=$3; is_bare=$4" "$2" || return 1
+    grep -A1 "font-size=\"$3.00\"" "$scratch/figure.svg" | sed -E 's/<[^>]*>//g; s/^[[:space:]-]+//; /^$/d' | sort -u
+}
+
+# gnuplot leaves out a label for which a figure has no room. A slide's larger letters need more than a page's.
+loses_no_label_of_a_figure() {
+    local csv script lost=
+    for csv in $(sed -nE 's/.*\(plot:([^ )]*)\).*/\1/p' slides/*.md | sort -u); do
+        script=$(dirname "$(dirname "$csv")")/plot.gp
+        texts "$csv" "$script" 13 0 >"$scratch/page" && texts "$csv" "$script" 16 1 >"$scratch/slide" || { why="$script fails"; return 1; }
+        # Numbers along an axis may be others. A slide says "simulated" of virtual time, and breaks a long name.
+        lost+=$(comm -23 "$scratch/page" "$scratch/slide" | grep -vE '^([0-9.]+|(after: )?measured|PowerSGD)$' | sed "s|^|$csv: |")
+    done
+    why="slides lack $lost"
+    [ -s "$scratch/page" ] && [ -z "$lost" ]
+}
+
 # A deck of a lab asks, shows, models, lets vote, runs, reveals, corrects and asks once more, in this order.
 follows_the_order_of_a_lesson() {
     local deck kinds
@@ -180,7 +199,7 @@ cases='makes_all_decks every_slide_of_every_deck_is_as_it_should gives_the_same_
     passes_what_one_can_read finds_what_nobody_can_read
     finds_an_error_on_the_console finds_a_script_that_fails finds_a_player_that_is_too_large
     names_an_unknown_figure names_what_show_refuses names_a_missing_file refuses_what_differs_by_machine asks_for_words
-    names_the_decks follows_the_order_of_a_lesson minutes_add_up says_what_to_do_without_network refuses_another_reveal'
+    names_the_decks loses_no_label_of_a_figure follows_the_order_of_a_lesson minutes_add_up says_what_to_do_without_network refuses_another_reveal'
 if [ -z "$chromium" ] || ! command -v pandoc >/dev/null || ! command -v gnuplot >/dev/null; then
     skip 'pandoc, gnuplot or Chromium is not installed' $cases
 elif [ ! -e "$build/slides/reveal" ] && { run 3 --html "$build" 07; [ ! -e "$build/slides/reveal" ]; }; then
