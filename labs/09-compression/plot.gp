@@ -25,9 +25,10 @@ eval describe(finding, "Two panels. Left: the time of a step for six ways in whi
     ."predicted. Right: the loss against time for float32, int8, PowerSGD, top-k, and int8 with a scale per rank, whose saved model is a single point.")
 
 # ---- the loss against time -------------------------------------------------------------------------------------------
-# Steps before the tenth travel whole with PowerSGD and top-k. t(way, s): when step s has begun, in ms
-late(way) = way eq "powersgd" || way eq "topk" ? 1 : 0
-t(way, s) = 1e3 * (late(way) ? (s - 1 <= 10 ? s - 1 : 10) * time_of("fp32", 8) + (s - 1 > 10 ? s - 11 : 0) * time_of(way, 8) : (s - 1) * time_of(way, 8))
+# t(way, s): when step s begins, in ms, as the programs compute `until` (begin_of_step in training.h). The first ten steps
+# travel whole with PowerSGD and top-k.
+early(way) = value_of(program_of(way), "early/".way."/step", 8)
+t(way, s) = 1e3 * (early(way) > 0 && s > 11 ? 10 * early(way) + (s - 11) * time_of(way, 8) : (s - 1) * (early(way) > 0 ? early(way) : time_of(way, 8)))
 is_loss(way) = strcol(2) eq program_of(way) && starts_with(strcol(6), "loss/".way."/")
 loss_x(way) = is_loss(way) ? t(way, number(part(strcol(6), 3))) : NaN
 last_step = 1
@@ -53,7 +54,7 @@ do for [terminal in terminals] {
     set tmargin at screen 0.82
     set bmargin at screen (is_bare ? 0.19 : 0.13)
     set lmargin at screen 0.08
-    set rmargin at screen 0.46
+    set rmargin at screen 0.485
     set title "time per step" offset 0, -0.4
     set xrange [0.4 : words(ways) + 0.6]
     set xtics ()
@@ -85,8 +86,8 @@ do for [terminal in terminals] {
     set key inside right top vertical samplen 2
     plot csv using (loss_x("fp32")):8 with linespoints linestyle 12 title "float32 (before)", \
          csv using (loss_x("int8")):8 with linespoints linestyle 11 title "int8 (after)", \
-         csv using (loss_x("powersgd")):8 with linespoints linestyle 13 title "PowerSGD from step 10 on", \
-         csv using (loss_x("topk")):8 with linespoints linestyle 14 title "top-k from step 10 on", \
+         csv using (loss_x("powersgd")):8 with linespoints linestyle 13 title "PowerSGD from step 11 on", \
+         csv using (loss_x("topk")):8 with linespoints linestyle 14 title "top-k from step 11 on", \
          csv using (strcol(6) eq "saved/own_scales/loss" ? own_end : NaN):8 \
              with points linestyle 15 pointsize 2 title "model of rank 0, scale per rank"
     unset multiplot

@@ -4,7 +4,8 @@
 //
 // - A program brings its way to average. Its name is in all that is reported; with any other name than fp32, the
 //   library's ways (train/compress.h) and two mistakes are measured, too: ways.h.
-// - What is timed is the slowest rank's median over steps; the time to average has the quantiser in it. Nothing runs
+// - What is timed is the slowest rank's median over steps; the time to average has the quantiser in it. Training takes its
+//   steps times that (begin_of_step): the program's first steps, which are slower, count like all others. Nothing runs
 //   beside the backward pass, and all gradients are one bucket: so what compression saves is all that changes.
 // - After the timed steps one more is counted, and its averages are compared with those of float32. Its span is
 //   "averaging", of the program's own way: `commlab check` counts in it.
@@ -114,11 +115,12 @@ static inline double train(struct training *t, const struct way *way)
 
 struct result {
     double time, averaging, work; // s, of a step
+    double early;                 // of a step before LATE
     double bytes;                 // that this rank sends in a step
     double error;                 // of an average: the length of what is wrong, against that of float32's average, %
-    double losses[MOST_STEPS], ends[MOST_STEPS]; // of a step: the loss before it, and when it ended, s
-    double apart;                                // parameters of two ranks, in percent of the largest parameter
-    double saved;                                // the loss of rank 0's model on the samples of all ranks
+    double losses[MOST_STEPS]; // before a step
+    double apart;              // parameters of two ranks, in percent of the largest parameter
+    double saved;              // the loss of rank 0's model on the samples of all ranks
 };
 
 static inline void time_steps(struct training *t, const struct way *way, struct result *r)
@@ -126,14 +128,14 @@ static inline void time_steps(struct training *t, const struct way *way, struct 
     static double seconds[MOST_STEPS], averaging[MOST_STEPS];
     const int late = t->steps > LATE ? LATE : 0;
     must(clab_barrier(t->comm));
-    const double began = clab_seconds();
     for (int s = 0; s < t->steps; s++) {
+        const double began = clab_seconds();
         t->averaging = 0;
         r->losses[s] = train(t, way);
-        r->ends[s] = clab_seconds() - began;
-        seconds[s] = r->ends[s] - (s > 0 ? r->ends[s - 1] : 0);
+        seconds[s] = clab_seconds() - began;
         averaging[s] = t->averaging;
     }
+    r->early = late ? lab_median(seconds, late) : 0;
     r->time = lab_median(seconds + late, t->steps - late);
     r->averaging = lab_median(averaging + late, t->steps - late);
     must(clab_allreduce(t->comm, r->losses, r->losses, (size_t)t->steps, CLAB_F64, CLAB_AVG));
@@ -240,7 +242,15 @@ static inline double breakeven(struct training *t, const struct way *way, const 
     return 1e-9 * (whole - r->bytes) / (r->work + messages);
 }
 
-// How the training went.
+// When a step begins, in s since the first one: the only time of training that is told, and drawn.
+//   step: from 1
+static inline double begin_of_step(const struct way *way, const struct result *r, int step)
+{
+    const int early = way->is_late ? (step - 1 < LATE ? step - 1 : LATE) : 0;
+    return early * r->early + (step - 1 - early) * r->time;
+}
+
+// How the training went. Times are now those of the slowest rank.
 static inline void report_training(const struct training *t, const struct way *way, struct result *r)
 {
     double steps = steps_until(t, r);
@@ -249,9 +259,11 @@ static inline void report_training(const struct training *t, const struct way *w
     lab_report(t->comm, "1", &r->saved, 1, "saved/%s/loss", way->name);
     if (way->is_wrong || !way->method)
         lab_report(t->comm, "%", &r->apart, 1, "apart/%s/end", way->name);
+    if (way->is_late && t->steps > LATE)
+        lab_report(t->comm, "s", &r->early, 1, "early/%s/step", way->name);
     if (way->is_wrong || steps == 0)
         return;
-    double seconds = r->ends[(int)steps - 1];
+    double seconds = begin_of_step(way, r, (int)steps);
     lab_report(t->comm, "1", &steps, 1, "steps/%s/loss", way->name);
     lab_report(t->comm, "s", &seconds, 1, "until/%s/loss", way->name);
 }

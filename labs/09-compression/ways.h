@@ -13,6 +13,7 @@ struct way {
     training_average *average;             // the program's own, or a mistake; NULL: the library's
     const struct clab_compression *method; // of the library's
     bool is_wrong;                         // a mistake: it is measured, not checked
+    bool is_late;                          // the first LATE steps travel as float32
 };
 
 // ---- mistakes ------------------------------------------------------------------------------------------------
@@ -56,8 +57,8 @@ static const struct clab_compression fp16 = {.method = "fp16"}, bf16 = {.method 
 static const struct way others[] = {
     {"fp16", {1, 0, 0}, .method = &fp16},
     {"bf16", {1, 0, 0}, .method = &bf16},
-    {"powersgd", {2, 0, 0}, .method = &powersgd},
-    {"topk", {0, 0, 1}, .method = &topk},
+    {"powersgd", {2, 0, 0}, .method = &powersgd, .is_late = true},
+    {"topk", {0, 0, 1}, .method = &topk, .is_late = true},
     {"own_scales", {0, 1, 1}, .average = average_own_scales, .is_wrong = true},
     {"narrow_sums", {2, 0, 0}, .average = average_narrow_sums, .is_wrong = true},
 };

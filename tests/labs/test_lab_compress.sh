@@ -90,6 +90,22 @@ runs_over_an_emulated_wire_and_on_ofi() {
     lab --backend ofi --emulate none --pairs 1 --iterations 12
 }
 
+# The time to a loss is told as the figure draws it: steps before that one, by the time of a step; ten are float32's.
+a_loss_is_reached_when_its_step_begins() {
+    local way early before
+    lab --backend sim --net 100mbit -n 2 || return 1
+    near() { holds "$1 > 0 && ($1 - ($2)) ^ 2 < (1e-6 * ($2)) ^ 2"; }
+    near "$(value before until/fp32/loss)" "($(value before steps/fp32/loss) - 1) * $(value before time/fp32/step)" &&
+        near "$(value after until/int8/loss)" "($(value after steps/int8/loss) - 1) * $(value after time/int8/step)" || return 1
+    for way in powersgd topk; do
+        early=$(value after early/$way/step)
+        near "$early" "$(value before time/fp32/step)" &&
+            before=$(($(value after steps/$way/loss) - 1)) &&
+            near "$(value after until/$way/loss)" \
+                "$((before < 10 ? before : 10)) * $early + $((before < 10 ? 0 : before - 10)) * $(value after time/$way/step)" || return 1
+    done
+}
+
 says_which_arguments_it_wants() {
     run 2 "$build/labs/09-compression/before" -n 1 3 64 && grep -q 'give LAYERS WIDTH ROWS REPEAT STEPS' "$scratch/err"
 }
@@ -100,5 +116,6 @@ if grep -q '✗ inih' "$build/probes.txt"; then
 fi
 check_each per_rank_scales_fail_on_real_training_and_ours_do_not every_way_learns wins_on_100mbit_as_predicted \
     a_step_has_the_quantiser_in_it int8_pays_below_the_break_even_bandwidth_and_not_above \
-    says_on_the_plain_laptop_why_it_loses runs_over_an_emulated_wire_and_on_ofi says_which_arguments_it_wants
+    says_on_the_plain_laptop_why_it_loses runs_over_an_emulated_wire_and_on_ofi \
+    a_loss_is_reached_when_its_step_begins says_which_arguments_it_wants
 exit $failed
