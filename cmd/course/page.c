@@ -48,15 +48,26 @@ static bool is_code(const char *line)
     return !strncmp(line, "    ", 4);
 }
 
-static void print_line(const char *line, FILE *out)
+// The first `length` bytes of a line without markup. Returns how wide that is: characters of UTF-8.
+static int print_part(const char *line, size_t length, FILE *out)
 {
-    const bool keeps = is_code(line);
-    while (*line) {
-        const size_t skipped = keeps ? 0 : markup_length(line);
-        if (!skipped)
+    int width = 0;
+    for (const char *end = line + length; line < end;) {
+        const size_t skipped = markup_length(line);
+        if (!skipped && out)
             putc(*line, out);
+        width += !skipped && ((unsigned char)*line & 0xc0) != 0x80;
         line += skipped ? skipped : 1;
     }
+    return width;
+}
+
+static void print_line(const char *line, FILE *out)
+{
+    if (is_code(line))
+        fputs(line, out);
+    else
+        print_part(line, strlen(line), out);
     putc('\n', out);
 }
 
@@ -141,19 +152,99 @@ static char *seek_line(struct page *page, const char *start)
     return NULL;
 }
 
-// Print text until the next heading or the next commands, or until `most` lines are printed; gaps are one line, and none at the end.
+// ---- a table -------------------------------------------------------------------------------------------------
+
+enum { ROWS = 40, COLUMNS = 8 };
+
+// The cell at `text`, which follows a "|": its length without blanks around it; 0 behind the last one. `*text_p`: where it
+// begins, and `*next_p` what follows its "|".
+static size_t find_cell(const char **text_p, const char **next_p)
+{
+    *text_p += strspn(*text_p, " \t");
+    const char *end = strchr(*text_p, '|');
+    size_t length = end ? (size_t)(end - *text_p) : 0;
+    *next_p = end ? end + 1 : NULL;
+    while (length && (*text_p)[length - 1] == ' ')
+        length--;
+    return length;
+}
+
+// |---|---|
+static bool is_rule(const char *row)
+{
+    return !row[strspn(row, "|-: ")];
+}
+
+// A row with its columns two blanks apart; widths: at least those of its cells, from then on. out NULL: only measured.
+static void print_row(const char *row, int widths[COLUMNS], FILE *out)
+{
+    const char *text = row + 1, *next;
+    for (int c = 0, gap = 0; c < COLUMNS; c++, text = next) {
+        const size_t length = find_cell(&text, &next);
+        if (!next)
+            return;
+        if (out)
+            fprintf(out, "%*s", gap, "");
+        const int width = print_part(text, length, out);
+        widths[c] = width > widths[c] ? width : widths[c];
+        gap = widths[c] - width + 2;
+    }
+}
+
+static void print_table(char *const rows[], int n, FILE *out)
+{
+    int widths[COLUMNS] = {0};
+    for (int r = 0; r < n; r++)
+        if (!is_rule(rows[r]))
+            print_row(rows[r], widths, NULL);
+    for (int r = 0; r < n; r++) {
+        if (!is_rule(rows[r]))
+            print_row(rows[r], widths, out);
+        for (int c = 0; c < COLUMNS && is_rule(rows[r]); c++)
+            for (int i = 0; i < widths[c] + 2 && (i < widths[c] || (c + 1 < COLUMNS && widths[c + 1])); i++)
+                putc(i < widths[c] ? '-' : ' ', out);
+        putc('\n', out);
+    }
+}
+
+// The table that begins with `line`. Returns the line behind it.
+static char *take_table(struct page *page, char *line, FILE *out)
+{
+    char *rows[ROWS];
+    int n = 0;
+    for (; line && *line == '|' && n < ROWS; line = next_line(page))
+        rows[n++] = line;
+    print_table(rows, n, out);
+    return line;
+}
+
+// ---- some of a section -----------------------------------------------------------------------------------------
+
+// A paragraph, list or table, whole. Returns the line behind it.
+static char *take_block(struct page *page, char *line, int *printed_p, FILE *out)
+{
+    while (line && !is_blank(line)) {
+        const bool is_table = *line == '|';
+        if (!is_table)
+            print_line(line, out);
+        line = is_table ? take_table(page, line, out) : next_line(page);
+        ++*printed_p;
+    }
+    return line;
+}
+
+// Print text until the next heading or the next commands. After `most` lines or more no further paragraph, list or table
+// begins. Gaps are one line, and none at the end.
 static void print_some(struct page *page, char *line, int most, FILE *out)
 {
-    bool is_gap = false;
-    for (int printed = 0; line && printed < most && *line != '#' && !is_code(line) && !tag_length(line);
-         line = next_line(page)) {
-        if (!is_blank(line)) {
-            if (is_gap && printed)
-                putc('\n', out);
-            print_line(line, out);
-            printed++;
-        }
-        is_gap = is_blank(line);
+    for (int printed = 0; line && printed < most;) {
+        while (line && is_blank(line))
+            line = next_line(page);
+        if (!line || *line == '#' || is_code(line) || tag_length(line))
+            return;
+        if (printed)
+            putc('\n', out);
+        line = take_block(page, line, &printed, out);
     }
 }
 

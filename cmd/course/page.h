@@ -15,7 +15,8 @@
 //   errors: CLAB_ENOENT, CLAB_EIO, CLAB_EPARSE (logged); CLAB_ENOMEM
 int page_print(const struct course *course, const struct course_unit *unit, const char *file, FILE *out);
 
-// What the exercise is: the first lines, at most `most`, of lab.md's section Task or Mend, or else of its goal.
+// What the exercise is: the begin of lab.md's section Task or Mend, or else of its goal. Whole paragraphs, lists and tables,
+// until `most` lines or more are printed; a table counts as one line, and its columns are put below each other.
 //   errors: as above
 int page_print_task(const struct course *course, const struct course_unit *unit, int most, FILE *out);
 

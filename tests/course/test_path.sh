@@ -40,6 +40,20 @@ start_gives_a_copy_and_says_what_to_do() {
     lines=$(sed -n '2,/^The whole task/p' "$scratch/out" | grep -vc '^$\|^The whole')
     [ "$lines" -ge 3 ] && [ "$lines" -le 6 ]
 }
+# A table is one thing: all of its rows, below each other, without its rule of dashes and bars.
+start_cuts_no_table() {
+    anew
+    cp labs/08-buckets/lab.md "$scratch/lab.md"
+    { printf '# Lab 08 · x\n\n## Task\n\nUse these:\n\n| call | what it does |\n|---|---|\n'
+        for i in 1 2 3 4 5 6 7 8 9; do printf '| [`f%d(µ)`](x.md) | it is **%d** |\n' $i $i; done
+        printf '\nNot this.\n\n    ./commlab check 08\n'; } >labs/08-buckets/lab.md
+    run 0 start 8
+    local status=$?
+    mv "$scratch/lab.md" labs/08-buckets/lab.md
+    why="$(cat "$scratch/out")"
+    [ $status = 0 ] && grep -qx '`f1(µ)`  it is 1' "$scratch/out" && grep -qx '`f9(µ)`  it is 9' "$scratch/out" &&
+        grep -qx 'call     what it does' "$scratch/out" && ! grep -q '^|' "$scratch/out"
+}
 start_never_overwrites() {
     anew
     run 0 start p1 && echo '// mine' >work/p1/mine.c && refuses 2 'work/p1/mine.c is there already' start p1 &&
@@ -193,7 +207,7 @@ write_in_work_alone() {
     [ -z "$left" ]
 }
 
-check_each start_gives_a_copy_and_says_what_to_do start_never_overwrites reset_keeps_what_was_there reset_needs_a_start \
+check_each start_gives_a_copy_and_says_what_to_do start_cuts_no_table start_never_overwrites reset_keeps_what_was_there reset_needs_a_start \
     next_begins_with_the_primer next_goes_from_unit_to_unit next_measures_the_machine_before_the_first_lab \
     next_takes_a_unit next_says_that_a_unit_has_passed hint_reveals_one_more_each_time status_says_where_one_is status_counts_minutes_to_the_pass \
     a_damaged_line_is_named_and_the_rest_counts a_line_that_was_cut_harms_no_other two_at_a_time_lose_nothing \
