@@ -466,7 +466,7 @@ tuner_c := $(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c core/schedule/for
     $(addprefix core/base/,variables.c units.c vector.c)
 tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(tuner_c))
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
-profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,err.c log.c output.c variables.c text.c)
+profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,called.c err.c log.c output.c trust.c variables.c text.c)
 profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
 $(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
 $(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) \

@@ -12,6 +12,7 @@
 #   (results/, work/, figures) go to the folder where they stand.
 # - PREFIX/bin/commlab is a link to the program; PREFIX/include/commlab has the headers, PREFIX/lib/libcommlab.a the
 #   library, PREFIX/lib/pkgconfig/commlab.pc how to compile with them.
+# - Pages, manual pages and the program itself call it commlab there, not ./commlab.
 # - Manual pages and completion are made from what --help prints, which comes from the commands' tables of flags.
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -46,7 +47,7 @@ as_manual() {
         at == "OPTIONS" && /^[^ ]/ { section("NOTES") }
         /^$/ { print at == "OPTIONS" ? "" : ".PP"; next }
         /^  / { sub(/^  /, ""); print ".br\n" said($0) "\n.br"; next }
-        { print said($0) }' | sed '/^$/d'
+        { print said($0) }' | sed '/^$/d; s|\./commlab|commlab|g'
 }
 
 manual() {
@@ -92,6 +93,10 @@ copy() {
         tar -C "$to" --no-same-owner -xf -
 }
 
+# Pages say ./commlab, which is right in the kit's folder. In PATH it is commlab. (Forms to fill in, predict.txt, name labs
+# as their readers expect them.)
+name_program() { find "$1" -name '*.md' -exec sed -i 's|\./commlab|commlab|g' {} +; }
+
 pkg_config() {
     local build=$1 prefix=$2
     cat <<END
@@ -116,11 +121,11 @@ put() {
         ln -sfn ../../libcommlab.a "$kit/build/libcommlab.a" &&
         copy "$build/backends" "$kit/build/backends" -name '*.so' &&
         copy "$build/labs" "$kit/build/labs" -not -name '*.log' -not -name '*.d' &&
-        copy labs "$kit/labs" && copy plots "$kit/plots" && copy sim/nets "$kit/sim/nets" && copy sim/models "$kit/sim/models" &&
+        copy labs "$kit/labs" && name_program "$kit"/labs && copy plots "$kit/plots" && copy sim/nets "$kit/sim/nets" && copy sim/models "$kit/sim/models" &&
         copy core "$top/include/commlab/core" -name '*.h' && ln -sfn ../../include/commlab/core "$kit/core" &&
         ln -sfn ../lib/commlab/build/commlab "$top/bin/commlab" &&
         install -D -m 644 -t "$top/share/doc/commlab" README.md LICENSE CHANGELOG.md &&
-        install -m 644 cmd/doctor/README.md "$top/share/doc/commlab/errors.md" &&
+        install -m 644 cmd/doctor/README.md "$top/share/doc/commlab/errors.md" && name_program "$top/share/doc/commlab" &&
         mkdir -p "$top/lib/pkgconfig" "$top/share/man/man1" "$top/share/bash-completion/completions" &&
         pkg_config "$build" "$prefix" >"$top/lib/pkgconfig/commlab.pc" &&
         manual "$build" '' >"$top/share/man/man1/commlab.1" &&

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 
@@ -78,6 +79,7 @@ static void finish(int status, void *unused)
 int main(int argc, char **argv)
 {
     fill_standard_files();
+    clab_called_by(argv[0]);
     if (on_exit(finish, NULL) != 0)
         return EXIT_FAILURE;
     if (argc < 2) {

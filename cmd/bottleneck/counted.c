@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd/bottleneck/report.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/clab/counts.h"
@@ -72,7 +73,7 @@ static void print(const struct sum *sum)
     printf("\nPer step and rank: %.1f collectives, %.3f MB sent.\n", sum->collectives / sum->steps,
            1e-6 * sum->bytes / sum->steps);
     bottleneck_report_targets((rest - uneven) / sum->seconds, sum->computed / sum->seconds, rest / sum->seconds);
-    printf("\nNext: trace the run for the cause: CLAB_TRACE=run.json PROGRAM, then ./commlab bottleneck run.json\n");
+    clab_say("\nNext: trace the run for the cause: CLAB_TRACE=run.json PROGRAM, then ./commlab bottleneck run.json\n");
 }
 
 int bottleneck_counted(const char *path, const char *span)

@@ -2,6 +2,7 @@
 // What `commlab bottleneck` prints (report.h).
 
 #include "cmd/bottleneck/report.h"
+#include "core/base/called.h"
 
 #include <stdio.h>
 
@@ -173,7 +174,7 @@ void bottleneck_report(const struct bottleneck_run *run, const char *net, const 
     }
     printf("\nLikely cause: %s: %s.\n", faults[named].word, faults[named].cause);
     print_detail(named, a, seen);
-    printf("Remedy: %s. It would save %.3f ms of a step of %.3f ms: %.2f times faster.\nNext: %s\n",
+    clab_say("Remedy: %s. It would save %.3f ms of a step of %.3f ms: %.2f times faster.\nNext: %s\n",
            faults[named].remedy, 1e3 * a->gains[named] / steps, 1e3 * a->usual / steps,
            a->usual / (a->usual - a->gains[named]), faults[named].next);
 }

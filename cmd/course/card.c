@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -115,7 +116,7 @@ static void card_print(const struct card *card, FILE *out)
     print_core(out, card);
     fprintf(out, "A message of S bytes takes alpha + S beta. To add S bytes takes S gamma.\n");
     if (card->is_doubtful)
-        fprintf(out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "
+        clab_say_to(out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "
                      "they were measured. Close these, and type ./commlab fit again.\n");
 }
 

@@ -19,6 +19,7 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/progress.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
@@ -119,7 +120,7 @@ static void print_first_error(const struct check *c, const char *messages, bool 
     else
         printf("  FAIL    it does not compile: run build/labcc by hand to see why\n");
     if (is_mine)
-        printf("Mend that line first. Then type ./commlab check %s\n", c->unit);
+        clab_say("Mend that line first. Then type ./commlab check %s\n", c->unit);
 }
 
 // A warning often names the mistake, long before a run crashes of it.
@@ -170,7 +171,7 @@ static int build_program(struct check *c, const struct course *course, const str
     snprintf(messages, sizeof messages, "%s/messages", c->folder);
     free(build);
     if (access(labcc, X_OK) != 0) {
-        clab_error("check: %s is not there: run make first", labcc);
+        clab_error("check: %s is not there: run %s first", labcc, clab_rebuild());
         return CLAB_ENOENT;
     }
     CLAB_TRY(place_program(c, course, unit, is_mine));
@@ -220,12 +221,12 @@ static void print_again(const struct check *c, const struct course *course, cons
                         const char *source)
 {
     char flags[96];
-    printf("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
+    clab_say("Only this case again: ./commlab check %s%s%s --case %d\n", c->unit, source ? " --source " : "",
            source ? source : "", failed_case(c));
     if (source)
         return;
     course_usual_flags(course, unit, flags, sizeof flags);
-    printf("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program), flags);
+    clab_say("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program), flags);
 }
 
 // source: NULL: work/NN/mine.c
@@ -312,7 +313,7 @@ static int check_unit(const struct request *request, const struct course *course
     if (!err && !c.failed && !request->source && !c.wanted)
         compare(course, unit, source);
     if (!err && !c.failed && !request->source)
-        printf("What comes next: ./commlab next\n");
+        clab_say("What comes next: ./commlab next\n");
     free(c.runs);
     *failed_p = c.failed;
     return err;

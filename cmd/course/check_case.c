@@ -11,6 +11,7 @@
 #include "cmd/course/check_inside.h"
 #include "cmd/kit/progress.h"
 #include "cmd/lab/card.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
@@ -80,8 +81,10 @@ void check_fail(struct check *c, const char *facts, const char *advice)
     fprintf(c->out, "  FAIL %d  %s\n", c->number, c->title);
     snprintf(first, sizeof first, "%.*s", (int)length, facts);
     print_wrapped(c->out, "          ", first);
-    if (advice)
-        print_wrapped(c->out, "       -> ", advice);
+    char *said = advice ? clab_called_text(advice) : NULL;
+    if (said)
+        print_wrapped(c->out, "       -> ", said);
+    free(said);
     print_wrapped(c->out, "          ", facts + length + (facts[length] == '\n'));
     fflush(c->out);
 }

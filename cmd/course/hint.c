@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -57,7 +58,7 @@ static int reveal(const struct course *course, const struct course_unit *unit, i
     if (is_last)
         return print_end(course, unit);
     if (known + 1 < unit->nhints)
-        printf("\nThat was hint %d of %d. The next one: ./commlab hint %s\n", known + 1, unit->nhints, unit->id);
+        clab_say("\nThat was hint %d of %d. The next one: ./commlab hint %s\n", known + 1, unit->nhints, unit->id);
     else
         CLAB_TRY(print_end(course, unit));
     snprintf(number, sizeof number, "%d", known + 1);

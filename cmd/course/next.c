@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "cmd/command.h"
 #include "cmd/course/step.h"
@@ -19,7 +20,7 @@ static void print(const struct course_step *step)
         printf("First %s. Then type\n", step->before);
     else
         printf("Type\n");
-    printf("\n    %s\n\n%s\n", step->command, step->why);
+    clab_say("\n    %s\n\n%s\n", step->command, step->why);
 }
 
 static int next(const struct course *course, const struct course_unit *unit)

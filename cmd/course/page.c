@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/input.h"
 
@@ -62,13 +63,16 @@ static int print_part(const char *line, size_t length, FILE *out)
     return width;
 }
 
-static void print_line(const char *line, FILE *out)
+static void print_line(const char *said, FILE *out)
 {
+    char *named = clab_called_text(said);
+    const char *line = named ? named : said;
     if (is_code(line))
         fputs(line, out);
     else
         print_part(line, strlen(line), out);
     putc('\n', out);
+    free(named);
 }
 
 static bool is_comment(const char *line)

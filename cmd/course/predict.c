@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
@@ -271,7 +272,7 @@ static int predict(struct session *s)
         CLAB_TRY(begin_again(s));
     if (access(s->files.locked, F_OK) == 0) {
         CLAB_TRY(load_checked(s, s->files.locked, &s->locked));
-        printf(
+        clab_say(
             "# Lab %s has run with your predictions, so they are locked: %s. For others: ./commlab predict %s --again\n",
             s->unit->id, kit_relative(s->files.locked), s->unit->id);
         if (!say_open(s))
@@ -281,9 +282,9 @@ static int predict(struct session *s)
     CLAB_TRY(edit(s));
     CLAB_TRY(say_blanks(s, s->files.given, &answers));
     if (answers)
-        printf("# Next: ./commlab lab %s\n", s->unit->id);
+        clab_say("# Next: ./commlab lab %s\n", s->unit->id);
     else
-        printf("# Next: fill in %s, then type ./commlab predict %s --check\n", kit_relative(s->files.given),
+        clab_say("# Next: fill in %s, then type ./commlab predict %s --check\n", kit_relative(s->files.given),
                s->unit->id);
     return CLAB_OK;
 }

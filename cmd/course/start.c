@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "cmd/command.h"
 #include "cmd/course/mine.h"
@@ -38,7 +39,7 @@ static int print_start(const struct course *course, const struct course_unit *un
     CLAB_TRY(page_print_task(course, unit, TASK_LINES, stdout));
     printf("\nThe whole task: %s (it reads best in a browser, or in your editor's preview)\n", kit_relative(page));
     printf("Your file:      %s (a copy of %s/before.c)\n", kit_relative(mine), unit->folder);
-    printf("Its check:      ./commlab check %s\n", unit->id);
+    clab_say("Its check:      ./commlab check %s\n", unit->id);
     printf("To run it:      work/%s/mine %s (after a check, which builds it)\n", unit->id, flags);
     return print_next(course, unit);
 }

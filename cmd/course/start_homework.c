@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"
@@ -131,7 +132,7 @@ static int start(struct request *request)
         CLAB_TRY(homework->start(request->student, request->work));
     printf("\nThe task:       %s/%s.md (it reads best in a browser, or in your editor's preview)\n", request->folder,
            request->id);
-    printf("Your points:    ./commlab grade %s work/%s --student %s\n", request->id, request->id, request->student);
+    clab_say("Your points:    ./commlab grade %s work/%s --student %s\n", request->id, request->id, request->student);
     return CLAB_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "cmd/lab/card.h"
@@ -292,5 +293,5 @@ void course_state(const struct journal *journal, const struct course_unit *unit,
 
 void course_print_step(const struct course_step *step)
 {
-    printf("Next: %s%s%s\n", *step->before ? step->before : "", *step->before ? "; then type " : "", step->command);
+    clab_say("Next: %s%s%s\n", *step->before ? step->before : "", *step->before ? "; then type " : "", step->command);
 }

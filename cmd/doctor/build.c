@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/machine.h"
 #include "cmd/kit/kit.h"
@@ -19,12 +20,12 @@ static void add_probes(struct doctor *doctor)
     if (!file && *path) {
         doctor_add(doctor, DOCTOR_WARNING, "libraries", "%s can not be read, so the build's libraries are unknown",
                    kit_relative(path));
-        doctor_advise(doctor, "run make, then ./commlab doctor");
+        doctor_advise(doctor, "run %s, then ./commlab doctor", clab_rebuild());
     }
     while (file && kit_probes_next(file, &probe)) {
         doctor_add(doctor, probe.has ? DOCTOR_OK : DOCTOR_MISSING, probe.name, "%s", probe.what);
         if (*probe.remedy)
-            doctor_advise(doctor, "%s%s", probe.remedy, strstr(probe.remedy, "install") ? ", then make" : "");
+            doctor_advise(doctor, strstr(probe.remedy, "install") ? "%s, then %s" : "%s", probe.remedy, clab_rebuild());
     }
     if (file)
         fclose(file);

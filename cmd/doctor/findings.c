@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/machine.h"
@@ -21,10 +22,12 @@ static const char *const levels[] = {"ok", "missing", "warning", "broken"};
 
 static char *format_line(const char *format, va_list values)
 {
-    char *text;
-    if (vasprintf(&text, format, values) < 0)
+    char *said, *text;
+    if (vasprintf(&said, format, values) < 0)
         return NULL;
-    for (char *at = text; *at; at++)
+    text = clab_called_text(said);
+    free(said);
+    for (char *at = text; at && *at; at++)
         if ((unsigned char)*at < ' ')
             *at = ' ';
     return text;
@@ -139,7 +142,7 @@ static void print_first(const struct doctor *doctor, FILE *out)
         putc('\n', out);
     }
     if (n > FIRST)
-        fprintf(out, "           and %d more: ./commlab doctor --all\n", n - FIRST);
+        clab_say_to(out, "           and %d more: ./commlab doctor --all\n", n - FIRST);
     free(first);
 }
 
@@ -167,7 +170,7 @@ static void print_facts(const struct doctor *doctor, FILE *out)
         putc('\n', out);
     }
     if (n > FACTS)
-        fprintf(out, "           and %d more: ./commlab doctor --all\n", n - FACTS);
+        clab_say_to(out, "           and %d more: ./commlab doctor --all\n", n - FACTS);
 }
 
 void doctor_print_short(const struct doctor *doctor, FILE *out)
@@ -175,7 +178,7 @@ void doctor_print_short(const struct doctor *doctor, FILE *out)
     fprintf(out, "Summary\n");
     print_summary(doctor, out);
     print_facts(doctor, out);
-    fprintf(out, "\n`./commlab doctor --all` lists all %d findings; `./commlab explain < LOG` explains a job that failed.\n",
+    clab_say_to(out, "\n`./commlab doctor --all` lists all %d findings; `./commlab explain < LOG` explains a job that failed.\n",
             doctor->count);
 }
 

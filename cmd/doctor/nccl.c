@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/transport/backend.h"
 #include "core/base/log.h"
 #include "cmd/doctor/doctor.h"
@@ -204,7 +205,8 @@ void doctor_nccl(struct doctor *doctor)
     if (n == 0) {
         doctor_add(doctor, DOCTOR_MISSING, "NCCL", "no libnccl.so.2 in the toolkit, the system or Python's packages");
         doctor_advise(doctor, "apt-get install libnccl2 libnccl-dev from NVIDIA's repository, or pip install "
-                              "nvidia-nccl-cu13; then make");
+                              "nvidia-nccl-cu13; then %s",
+                      clab_rebuild());
     }
     doctor_ask(doctor, "the backend nccl", patience, ask_plugin, NULL);
     free(found);

@@ -3,9 +3,11 @@
 
 #include "cmd/explain/explain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/kit/words.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 
@@ -23,13 +25,23 @@ const char *explain_role(const struct explained *e, int i)
 
 // ---- for people ----------------------------------------------------------------------------------------------
 
+enum { REMEDY = 512 };
+
+// The remedy from `at` up to `end`, or all of it, in which this program is called as it is here.
+static void take_remedy(const char *at, const char *end, char one_p[REMEDY])
+{
+    char text[REMEDY];
+    snprintf(text, sizeof text, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
+    clab_called_copy(text, one_p, REMEDY);
+}
+
 // "a || b": one line each.
 static void print_remedies(const char *remedy, FILE *out)
 {
-    char one[256];
+    char one[REMEDY];
     for (int n = 0; remedy; n++) {
         const char *next = strstr(remedy, known_between);
-        snprintf(one, sizeof one, "%.*s", next ? (int)(next - remedy) : (int)strlen(remedy), remedy);
+        take_remedy(remedy, next, one);
         fprintf(out, "%*s%-5s- ", INDENT, "", n ? "" : "do:");
         kit_print_words(one, DEEP + 2, DEEP + 2, out);
         putc('\n', out);
@@ -96,15 +108,17 @@ void explain_print(const struct explained *e, bool all, FILE *out)
 // ---- the entries themselves ----------------------------------------------------------------------------------
 
 // Its steps on one line. A bar would end the cell, so it is escaped.
-static void print_cell(const char *text, FILE *out)
+static void print_cell(const char *said, FILE *out)
 {
-    for (; *text; text++)
+    char *named = clab_called_text(said);
+    for (const char *text = named ? named : said; *text; text++)
         if (!strncmp(text, known_between, strlen(known_between))) {
             fprintf(out, "; ");
             text += strlen(known_between) - 1;
         } else {
             fprintf(out, "%s%c", *text == '|' ? "\\" : "", *text);
         }
+    free(named);
 }
 
 void explain_print_table(const struct known *known, FILE *out)
@@ -144,10 +158,10 @@ static void add_one(struct clab_json *list, const struct explained *e, int i)
     clab_json_add(one, "what", clab_cell_text(error->what));
     clab_json_add(one, "why", clab_cell_text(error->why));
     struct clab_json *remedies = clab_json_add_list(one, "do");
-    char text[256];
+    char text[REMEDY];
     for (const char *at = error->remedy, *next; at; at = next) {
         next = strstr(at, known_between);
-        snprintf(text, sizeof text, "%.*s", next ? (int)(next - at) : (int)strlen(at), at);
+        take_remedy(at, next, text);
         clab_json_add(remedies, NULL, clab_cell_text(text));
         next = next ? next + strlen(known_between) : NULL;
     }

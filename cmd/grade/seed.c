@@ -10,6 +10,7 @@
 #include <sodium.h>
 #endif
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 
@@ -66,7 +67,8 @@ int homework_seed(const char *salt, const char *student, const char *name, uint6
 int homework_seed(const char *salt, const char *student, const char *name, uint64_t *seed_p)
 {
     (void)salt, (void)student, (void)name, (void)seed_p;
-    clab_error("a student's own numbers need libsodium, and this build has none: ./setup.sh installs it, then make");
+    clab_error("a student's own numbers need libsodium, and this build has none: %s installs it, then %s",
+               clab_setup(), clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 #endif

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/trust.h"
@@ -71,7 +72,8 @@ int kit_root(char **path_p)
         return err;
     }
     free(folder);
-    clab_error("no plots/style.gp above this program: run the one that make built in the kit");
+    clab_error("no plots/style.gp above this program: run the one that make built in the kit, or that make install "
+               "has put there");
     return CLAB_ENOENT;
 }
 
@@ -167,7 +169,7 @@ char *kit_command_line(int argc, char **argv)
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return NULL;
-    fprintf(out, "./");
+    fputs(clab_is_installed() ? "" : "./", out);
     for (int i = 0; i < argc; i++)
         fprintf(out, "%s%s", i ? " " : "", argv[i]);
     if (fclose(out) == 0)

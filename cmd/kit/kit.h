@@ -36,7 +36,7 @@ int kit_make_work_folder(const char *path);
 int kit_path(const char *root, const char *folder, const char *file, char path_p[PATH_MAX]);
 int kit_work_path(const char *root, const char *unit, const char *file, char path_p[PATH_MAX]);
 
-// "./commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
+// "./commlab lab 07", or installed "commlab lab 07": the command line for a manifest, without the program's folder. Freed by the caller; NULL: no
 // memory.
 char *kit_command_line(int argc, char **argv);
 

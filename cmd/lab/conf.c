@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/conf.h"
 #include "core/base/err.h"
 #include "core/base/input.h"
@@ -281,8 +282,8 @@ static int find_model(const char *folder, const struct lab_model **model_p)
     *model_p = lab_model_find(folder);
     if (*model_p)
         return CLAB_OK;
-    clab_error("labs/%s: this build has no model of it: write labs/%s/model.c (labs/README.md), then `make`", folder,
-               folder);
+    clab_error("labs/%s: this build has no model of it: write labs/%s/model.c (labs/README.md), then `%s`", folder,
+               folder, clab_rebuild());
     return CLAB_ENOENT;
 }
 

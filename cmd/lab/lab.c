@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -463,7 +464,7 @@ static void note_run(const struct session *s, const char *folder, int err)
         return;
     if ((err == CLAB_OK || err == CLAB_EUNSUPPORTED) && !s->request.results && !is_other(&s->request) && access(path, F_OK) == 0 &&
         journal_add(s->root, unit, JOURNAL_RAN, err ? "not: this machine or build lacks what it needs" : NULL) == CLAB_OK)
-        printf("# what comes next: ./commlab next\n");
+        clab_say("# what comes next: ./commlab next\n");
 }
 
 // The first error, after all have been tried; what was asked for wrongly, or an end of memory, ends it.

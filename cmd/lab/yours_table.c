@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
@@ -212,7 +213,7 @@ static void print_state(const struct lab_yours *yours)
     if (yours->is_new || yours->is_added)
         printf("# your predictions are now locked: %s\n", kit_relative(yours->files.locked));
     if (yours->is_edited)
-        printf("# %s has changed since this copy was locked; the changes do not count. For new predictions: "
+        clab_say("# %s has changed since this copy was locked; the changes do not count. For new predictions: "
                "./commlab predict %s --again\n",
                kit_relative(yours->files.given), yours->id);
     if (yours->blanks)
@@ -236,7 +237,7 @@ static int print_nothing(const struct lab_yours *yours)
     else if (template && yours->is_other)
         printf("# you have not predicted this run: it has other sizes, iterations or options than lab %s\n", yours->id);
     else if (fits)
-        printf("# you have not predicted this: type ./commlab predict %s before you run it\n", yours->id);
+        clab_say("# you have not predicted this: type ./commlab predict %s before you run it\n", yours->id);
     return CLAB_OK;
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
@@ -118,7 +119,7 @@ static void put_why_not(FILE *out, const struct report_claims *claims, int row, 
     if (!*lab)
         fputs(why, out);
     else if (has_lab(root, lab))
-        fprintf(out, "no run of lab %s has this in results/ (make lab%s)", lab, lab);
+        fprintf(out, "no run of lab %s has this in results/ (%s lab %s)", lab, clab_called(), lab);
     else
         fprintf(out, "lab %s is not there yet", lab);
 }

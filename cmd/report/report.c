@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
@@ -158,6 +159,18 @@ static int write_claims(const struct session *s)
     return err;
 }
 
+// The commands on it are those that can be typed here.
+static void write_named(FILE *out, const struct report_page *page)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    report_page_write(memory ? memory : out, page);
+    if (memory && fclose(memory) == 0)
+        clab_called_write(out, text);
+    free(text);
+}
+
 static int write_page(const struct session *s)
 {
     const struct report_page page = {.folder = s->output,
@@ -173,7 +186,7 @@ static int write_page(const struct session *s)
     const bool is_new = !is_there(path);
     int err = clab_output_open(path, &output);
     if (!err) {
-        report_page_write(output.file, &page);
+        write_named(output.file, &page);
         err = clab_output_close(&output);
     }
     if (!err)

@@ -359,7 +359,7 @@ int report_results_load(struct report_results *r)
         free(files);
     if (err || r->nsections || r->rows.n)
         return err;
-    clab_error("report: no CSV files in %s: measure something first, with `make plot`", r->folder);
+    clab_error("report: no CSV files in %s: measure something first, as with `./commlab lab 07`", r->folder);
     return CLAB_ENOENT;
 }
 

@@ -5,6 +5,7 @@
 // - inih cuts some things silently: long lines, long names of sections, what follows a zero byte. We refuse them.
 // - For inih an indented line continues the value above it; here indentation means nothing.
 
+#include "core/base/called.h"
 #include "core/base/conf.h"
 
 #include <ctype.h>
@@ -131,7 +132,8 @@ int clab_conf_check(const char *what)
 
 int clab_conf_check(const char *what)
 {
-    clab_error("%s can not be read: built without inih; install libinih-dev and run make again", what);
+    clab_error("%s can not be read: built without inih; install libinih-dev and run %s", what,
+               clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 

@@ -2,6 +2,7 @@
 // JSON with jansson (json.h), and tables as JSON (table.h). Only this file knows the library, and cmd/trace/file.c,
 // which reads.
 
+#include "core/base/called.h"
 #include "core/base/json.h"
 
 #include "core/base/err.h"
@@ -140,7 +141,8 @@ int clab_json_write_compact(const struct clab_json *json, FILE *out)
 
 int clab_json_check(void)
 {
-    clab_error("JSON needs the jansson library: install libjansson-dev (Debian) or jansson-devel (Fedora), then make");
+    clab_error("JSON needs the jansson library: install libjansson-dev (Debian) or jansson-devel (Fedora), then %s",
+               clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 

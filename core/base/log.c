@@ -2,6 +2,7 @@
 // Logging by level (log.h). A line is written in one call, so that lines of several ranks do not mix.
 
 #include "core/base/log.h"
+#include "core/base/called.h"
 #include "core/base/variables.h"
 
 #include <errno.h>
@@ -105,11 +106,22 @@ static bool is_said(struct clab_log_said *said, const char *text)
     return false;
 }
 
+// An installed kit is called otherwise than one that stands in its folder. Returns the length.
+static size_t name_program(char *text, size_t room)
+{
+    char copy[LINE_BYTES + 1];
+    if (!strstr(text, "./commlab"))
+        return strlen(text);
+    snprintf(copy, sizeof copy, "%s", text);
+    return clab_called_copy(copy, text, room);
+}
+
 static void keep(struct clab_log_held *held, const char *format, va_list values)
 {
     if (*held->text)
         return;
     vsnprintf(held->text, sizeof held->text, format, values);
+    name_program(held->text, sizeof held->text);
     one_line(held->text);
 }
 
@@ -132,9 +144,11 @@ void clab_log_at(enum clab_log_level level, const char *format, ...)
     if (rank >= 0)
         used += clipped(snprintf(line + used, LINE_BYTES - used, "rank %d: ", rank), LINE_BYTES - used);
     errno = error;
-    const char *message = line + used;
-    used += clipped(vsnprintf(line + used, LINE_BYTES - used, format, values), LINE_BYTES - used);
+    char *message = line + used;
+    vsnprintf(message, LINE_BYTES - used, format, values);
     va_end(values);
+    used += name_program(message, LINE_BYTES - used);
+    errno = error;
     one_line(line);
     if (level != CLAB_LOG_ERROR || !shared || !is_said(shared, message)) {
         line[used++] = '\n';

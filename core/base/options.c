@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
@@ -64,6 +65,14 @@ static struct argp_option as_argp(const struct row *row, int number)
                                 .group = row->group};
 }
 
+// argp frees what is another text.
+static char *name_program(int key, const char *text, void *unused)
+{
+    (void)key, (void)unused;
+    char *named = text && clab_is_installed() ? clab_called_text(text) : NULL;
+    return named ? named : (char *)(uintptr_t)text;
+}
+
 static int print_help(const struct parsing *p, unsigned flags)
 {
     const char *slash = strrchr(p->name, '/');
@@ -72,7 +81,8 @@ static int print_help(const struct parsing *p, unsigned flags)
         return CLAB_ENOMEM;
     for (int i = 0; i < p->n; i++)
         options[i] = as_argp(&p->rows[i], i);
-    const struct argp argp = {.options = options, .args_doc = p->line->arguments, .doc = p->line->about};
+    const struct argp argp = {
+        .options = options, .args_doc = p->line->arguments, .doc = p->line->about, .help_filter = name_program};
     argp_help(&argp, stdout, flags, (char *)(uintptr_t)(slash ? slash + 1 : p->name));
     exit(EXIT_SUCCESS);
 }

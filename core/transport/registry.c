@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which backends there are, and how one is found by name: those built in, and plugins (plugin.h).
 
+#include "core/base/called.h"
 #include "core/transport/backend.h"
 
 #include <stdio.h>
@@ -63,9 +64,9 @@ static void say_what_there_is(const char *name)
     struct clab_nearest nearest = clab_nearest_to(name, strlen(name));
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         if (!strcmp(optional[i].name, name)) {
-            clab_error("--backend: %s is not in this build: it needs %s; install that (./setup.sh, but for CUDA), "
-                       "then run make",
-                       name, optional[i].needs);
+            clab_error("--backend: %s is not in this build: it needs %s; install that (%s, but for CUDA), "
+                       "then run %s",
+                       name, optional[i].needs, clab_setup(), clab_rebuild());
             return;
         }
     for (int i = 0; clab_backend_name(i) && used < sizeof names; i++) {

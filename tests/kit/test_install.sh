@@ -56,6 +56,29 @@ explains_and_looks_around() {
     there 0 "$installed" doctor && there 0 "$installed" next || return 1
     echo 'Connection refused' >"$here/log" && there 0 "$installed" explain log
 }
+# What an installed kit says can be typed: it is called commlab, and has neither make's targets nor setup.sh.
+says_nothing_that_is_not_there() {
+    local said=$scratch/said command
+    there 0 env PATH="$prefix/bin:$PATH" commlab start p2 || return 1
+    : >"$said"
+    for command in next status 'start p2' 'check p2' 'hint p2' 'predict 00' doctor 'doctor --all' 'doctor --json' explain 'explain log' 'explain --table' \
+        'report none' 'sim allreduce --ranks 2 --bytes 1M --net machine' 'bench --backend none' 'bench --help' 'bench --matrix --help' \
+        'bench --matrix --backend shm --num-processes 2 --data-sizes 0.1 --budget 20s' 'explain --help' 'card --help' report; do
+        echo "\$ commlab $command" >>"$said"
+        (cd "$here" && env -i HOME="$scratch/home" PATH="$prefix/bin:$PATH" sh -c "commlab $command") >>"$said" 2>&1 </dev/null
+    done
+    cat "$here/build/report/index.html" "$prefix"/share/man/man1/*.1 >>"$said"
+    why=$(grep -nE '\./commlab|make (test|plot|lab|report)|run make|then make$|\./setup' "$said" | grep -v "in the kit's sources" | head -5)
+    [ -z "$why" ] || return 1
+    why="no advice in: $(head -c 1000 "$said")"
+    grep -qx '    commlab check p2' "$said" && grep -q 'commlab doctor --all' "$said" && grep -q 'run commlab fit\|commlab fit --backend' "$said"
+}
+# Not in PATH, it is the path that it was called by.
+says_the_path_that_it_was_called_by() {
+    there 0 "$installed" next || return 1
+    why=$(cat "$scratch/out")
+    grep -qx "    $installed check p2" "$scratch/out"
+}
 knows_no_profile_but_its_own() {
     there 2 "$installed" sim allreduce --ranks 2 --bytes 1M --net machine || return 1
     why="$(cat "$scratch/err")"
@@ -132,7 +155,8 @@ goes_away_again() {
 }
 
 check_with inih simulates_and_draws_schedules runs_a_lab_where_the_user_stands
-check_each runs_a_bench_and_a_job checks_a_students_program explains_and_looks_around knows_no_profile_but_its_own
+check_each runs_a_bench_and_a_job checks_a_students_program explains_and_looks_around says_nothing_that_is_not_there \
+    says_the_path_that_it_was_called_by knows_no_profile_but_its_own
 check_having pkg-config compiles_a_program_by_pkg_config
 check has_pages_and_completion
 check_having groff pages_can_be_laid_out

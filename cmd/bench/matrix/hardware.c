@@ -107,7 +107,7 @@ static bool lacks_gpus(const struct matrix_hardware *h, struct matrix_cell *cell
         nranks <= h->gpus)
         return false;
     if (h->gpus == 0)
-        matrix_cell_skip(cell, "each rank needs an NVIDIA GPU, and there is none (no /dev/nvidia0): see ./commlab doctor");
+        matrix_cell_skip(cell, "each rank needs an NVIDIA GPU, and there is none (no /dev/nvidia0): see commlab doctor");
     else
         matrix_cell_skip(cell, "%d ranks need a GPU each, and there %s %d", nranks, h->gpus == 1 ? "is" : "are",
                          h->gpus);

@@ -10,6 +10,7 @@
 #include "cmd/bench/matrix/matrix.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/progress.h"
+#include "core/base/called.h"
 #include "core/base/table.h"
 
 enum { TEXT = 64, CELL = 128 };
@@ -262,5 +263,5 @@ void matrix_screen_end(const struct matrix *matrix)
             break;
         }
     if (measured)
-        printf("draw and judge them: ./commlab report\n");
+        clab_say("draw and judge them: ./commlab report\n");
 }

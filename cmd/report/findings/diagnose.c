@@ -14,6 +14,7 @@
 
 #include "cmd/report/findings/findings.h"
 #include "cmd/report/findings/marked.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -74,7 +75,7 @@ static int tell_end(struct telling *t)
 static void put_bench(struct telling *t, const struct report_row *row, int ranks, const char *more)
 {
     const struct report_source *source = &t->picks->rows->sources[row->source];
-    fprintf(t->next.out, "./commlab bench %s -n %d", row->collective, ranks);
+    fprintf(t->next.out, "%s bench %s -n %d", clab_called(), row->collective, ranks);
     if (is_plain_name(row->backend))
         fprintf(t->next.out, " --backend %s", row->backend);
     if (is_plain_name(source->wire))
@@ -214,7 +215,7 @@ static void put_variance_cause(struct telling *t, int first, int end, const stru
         fprintf(t->next.out, "-e %lld", row->bytes);
     } else if (source->is_busy) {
         fputs("The file warns that the machine was busy with other work.", t->cause.out);
-        fputs("./commlab doctor", t->next.out);
+        fprintf(t->next.out, "%s doctor", clab_called());
     } else if (report_runs_differ(row)) {
         fprintf(t->cause.out,
                 "Its %d runs differ by more than their own intervals. So one thing differed for a whole run: other work, "
@@ -229,9 +230,9 @@ static void put_variance_cause(struct telling *t, int first, int end, const stru
         put_bench(t, row, row->ranks, "--seconds 2s ");
         fprintf(t->next.out, "-e %lld", row->bytes);
     } else {
-        fputs("The file names no cause. Other processes, a changing clock rate or too few calls are likely: measure for "
-              "longer, and look at ./commlab doctor.",
-              t->cause.out);
+        clab_say_to(t->cause.out,
+                    "The file names no cause. Other processes, a changing clock rate or too few calls are likely: "
+                    "measure for longer, and look at ./commlab doctor.");
         put_bench(t, row, row->ranks, "--seconds 2s ");
         fprintf(t->next.out, "-e %lld", row->bytes);
     }

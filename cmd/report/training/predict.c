@@ -43,7 +43,7 @@ static const char *why_not(const struct training *t)
     if (!training_is_modelled(t->backend->name))
         return "the simulator does not know that library's own algorithms";
     if (!t->context.net)
-        return "there is no profile of this machine: ./commlab fit writes one";
+        return "there is no profile of this machine: commlab fit writes one";
     return NULL;
 }
 

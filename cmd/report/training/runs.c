@@ -202,7 +202,7 @@ static int run_rival(struct training *t, const char *folder, struct training_riv
     if (err || status || clab_csv_load(path, &data)) {
         const char *mark = strstr(said, "error: ");
         snprintf(rival->why, sizeof rival->why, "not measured, because %s",
-                 mark ? mark + strlen("error: ") : "its benchmark failed here: ./commlab doctor says what it lacks");
+                 mark ? mark + strlen("error: ") : "its benchmark failed here: commlab doctor says what it lacks");
         return CLAB_OK;
     }
     take_row(&data, rival);

@@ -7,6 +7,7 @@
 //   finds it at all: libpmix does not start twice in a process.
 // Source: PMIx Standard 4.1, sections 5.1, 6.2, 6.3.
 
+#include "core/base/called.h"
 #include "core/job/launchers/launcher.h"
 
 #include "core/base/log.h"
@@ -168,9 +169,10 @@ const bool launcher_has_pmix = false;
 int launcher_share_pmix(int rank, double timeout, char text[CLAB_SHARED_BYTES])
 {
     (void)rank, (void)timeout, (void)text;
-    clab_error("this launcher speaks PMIx, which commlab was built without: install libpmix-dev (./setup.sh) and build "
+    clab_error("this launcher speaks PMIx, which commlab was built without: install libpmix-dev (%s) and build "
                "anew, or set MASTER_ADDR and MASTER_PORT for all ranks (mpirun -x MASTER_ADDR=HOST -x MASTER_PORT=N), "
-               "rank 0's host and a free port there");
+               "rank 0's host and a free port there",
+               clab_setup());
     return CLAB_EUNSUPPORTED;
 }
 

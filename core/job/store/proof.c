@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Proofs that the token is known (proof.h), by libsodium.
 
+#include "core/base/called.h"
 #include "core/job/store/proof.h"
 
 #include <string.h>
@@ -76,7 +77,8 @@ bool store_is_proved(const unsigned char token[CLAB_TOKEN_BYTES], const struct s
 int store_proof_ready(void)
 {
     clab_error("this build lacks libsodium, so a job can only be on one node and be started by commlab itself: run "
-               "./setup.sh, then make");
+               "%s, then %s",
+               clab_setup(), clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 

@@ -6,6 +6,7 @@
 // - All numbers and words are written by C, from the trace: the list of rounds, which needs no JavaScript, and the data
 //   that stepper.js shows. Nothing is counted twice.
 
+#include "core/base/called.h"
 #include "core/schedule/draw/html.h"
 
 #include <stdlib.h>
@@ -167,7 +168,7 @@ static void put_command(const struct clab_page *page)
         fputs("Made from the schedule of a file.", page->out);
         return;
     }
-    fputs("Made by <code>./commlab show ", page->out);
+    fprintf(page->out, "Made by <code>%s show ", clab_called());
     put_text(page->out, page->trace->algorithm->name);
     fprintf(page->out, " -c %s --ranks %d", clab_collective_name(p->collective), p->nranks);
     if (p->lanes != page->trace->algorithm->default_lanes)

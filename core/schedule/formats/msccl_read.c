@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading MSCCL's XML by expat. What is not in it is as MSCCL has it; what can not be is refused by its line.
 
+#include "core/base/called.h"
 #include "core/schedule/formats/msccl_inside.h"
 
 #include <stdlib.h>
@@ -342,7 +343,8 @@ int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_
 int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_p)
 {
     (void)file, (void)listing_p;
-    clab_error("%s: this commlab was built without expat, and reads no XML; ./setup.sh installs it", path);
+    clab_error("%s: this commlab was built without expat, and reads no XML; %s installs it, then %s", path,
+               clab_setup(), clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 

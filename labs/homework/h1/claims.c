@@ -307,7 +307,7 @@ static void judge(const struct clab_csv *csv, int i, const struct h1_data *data,
     if (isfinite(right) && right > 0)
         claim->is_right = judge_value(claim, q, value, right, data, &of, &against);
     else if (q->compute == against_sim_of)
-        say(claim, "your matrix.csv has no sim_usec there: run ./commlab fit, then measure.sh again with --fresh");
+        say(claim, "your matrix.csv has no sim_usec there: run commlab fit, then measure.sh again with --fresh");
     else
         say(claim, "your rows have no such size: at the largest size that both have, `of` is not faster");
 }

@@ -8,6 +8,7 @@
 
 #include "cmd/grade/homework.h"
 #include "cmd/grade/seed.h"
+#include "core/base/called.h"
 #include "core/base/err.h"
 #include "core/base/output.h"
 #include "labs/homework/h1/check.h"
@@ -95,7 +96,7 @@ static void grade_claims(struct grading *g, const struct h1_data *data)
     int n;
     const char *text = grading_read(g, "claims.csv", MOST_CLAIM_BYTES, &bytes);
     if (!text) {
-        grading_fail(g, "claims", "there is no claims.csv in what you hand in: ./commlab start h1 gives its form");
+        grading_fail(g, "claims", "there is no claims.csv in what you hand in: commlab start h1 gives its form");
         return;
     }
     if (h1_claims_judge(text, bytes, data, claims, &n, why)) {
@@ -137,6 +138,7 @@ static void grade(struct grading *g)
 
 static void write_script(FILE *file, uint64_t seed)
 {
+    const char *called = clab_called();
     fprintf(
         file,
         "#!/bin/sh\n"
@@ -145,11 +147,11 @@ static void write_script(FILE *file, uint64_t seed)
         "# on, and keeps what is measured. The seed is yours: the grader looks for it.\n"
         "cd \"$(dirname \"$0\")/../..\" || exit 1\n"
         "budget=${1:-15min} # sh work/h1/measure.sh 30min gives it more time\n"
-        "./commlab nets machine >/dev/null 2>&1 || ./commlab fit || exit 1\n"
-        "./commlab bench --matrix --backend gloo,shm --num-processes 2 4 6 --data-sizes 8B 64KiB 1 10 100 1000 \\\n"
+        "%s nets machine >/dev/null 2>&1 || %s fit || exit 1\n"
+        "%s bench --matrix --backend gloo,shm --num-processes 2 4 6 --data-sizes 8B 64KiB 1 10 100 1000 \\\n"
         "    --budget \"$budget\" --seed %llu --output work/h1/matrix.csv\n"
-        "./commlab report work/h1\n",
-        (unsigned long long)data_seed(seed));
+        "%s report work/h1\n",
+        called, called, called, (unsigned long long)data_seed(seed), called);
 }
 
 static int start(const char *student, const char *folder)

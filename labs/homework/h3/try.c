@@ -276,7 +276,7 @@ static double compare(struct step *s, const struct arguments *a, int *worst_p)
 // so, and all end.
 static void say_right(struct step *s, const struct arguments *a)
 {
-    static const char why[] = "./commlab grade h3 work/h3 --student ID says why.";
+    static const char why[] = "commlab grade h3 work/h3 --student ID says why.";
     int parameter = 0, other;
     double off = s->facts.rank == 0 ? compare(s, a, &parameter) : 0;
     must(clab_broadcast(s->comm, &off, &off, 1, CLAB_F64, 0));
