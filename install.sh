@@ -20,16 +20,28 @@ cd "$(dirname "$0")" || exit 1
 # "COMMAND SUMMARY", a line each.
 commands() { "$1/commlab" --help | sed -n 's/^  \([a-z]*\)  *\([A-Za-z].*\)/\1 \2/p'; }
 
+# Words with which a command takes other flags, and has a --help of its own. h2 stands for any homework.
+modes() {
+    case $1 in
+    bench) echo --matrix ;;
+    sim) echo sweep train links paths ;;
+    start) echo h2 ;;
+    esac
+}
+
 # ---- manual pages ----------------------------------------------------------------------------------------------
 
-# From the --help of a command: usage, a paragraph, flags, paragraphs and indented lines. $name and $summary are told.
+# From the --help of a command: usage, a paragraph, flags, paragraphs and indented lines. Name and summary are told; without
+# a summary it is the part of a page about a mode of the command.
 as_manual() {
     awk -v name="$1" -v summary="$2" '
         function said(text) { gsub(/\\/, "\\e", text); gsub(/-/, "\\-", text); sub(/^[.\x27]/, "\\\\\\&&", text); return text }
-        function section(title) { if (title != at) print ".SH " title; at = title }
+        function section(title) { if (title != at) print summary != "" ? ".SH " title : ".PP"; at = title }
         BEGIN {
-            print ".TH " toupper(name) " 1 \"\" commlab \"commlab\""
-            print ".ad l\n.SH NAME\n" said(name) " \\- " said(summary)
+            if (summary == "")
+                print ".SH " said(toupper(name))
+            else
+                print ".TH " toupper(name) " 1 \"\" commlab \"commlab\"\n.ad l\n.SH NAME\n" said(name) " \\- " said(summary)
         }
         /^Usage: / { section("SYNOPSIS"); sub(/^Usage: /, ""); print ".B " said($0); next }
         /^  +or: / { sub(/^  +or: /, ""); print ".br\n.B " said($0); next }
@@ -51,7 +63,7 @@ as_manual() {
 }
 
 manual() {
-    local build=$1 command=$2 summary
+    local build=$1 command=$2 summary mode
     if [ -z "$command" ]; then
         summary='a lab kit for learning how machines communicate while they train models'
         {
@@ -63,21 +75,30 @@ manual() {
     fi
     summary=$(commands "$build" | sed -n "s/^$command //p")
     "$build/commlab" "$command" --help | as_manual "commlab-$command" "$summary"
+    for mode in $(modes "$command"); do
+        "$build/commlab" "$command" "$mode" --help | as_manual "commlab $command $mode" ''
+    done
 }
 
 # ---- completion ------------------------------------------------------------------------------------------------
 
-flags_of() { "$1/commlab" "$2" --help | grep -oE '^ +(-[A-Za-z?], )?--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u | tr '\n' ' '; }
+# flags_of BUILD COMMAND [MODE]
+flags_of() { "$1/commlab" "${@:2}" --help | grep -oE '^ +(-[A-Za-z?], )?--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u | tr '\n' ' '; }
 
 completion() {
-    local build=$1 command
+    local build=$1 command mode
     echo '# bash completion of commlab, made by `make install` from the tables of flags.'
     printf '_commlab() {\n    local word=${COMP_WORDS[COMP_CWORD]} flags=\n'
     printf '    if [ "$COMP_CWORD" -eq 1 ]; then\n        COMPREPLY=($(compgen -W "%s" -- "$word"))\n        return\n    fi\n' \
         "$(commands "$build" | cut -d' ' -f1 | tr '\n' ' ')"
     printf '    case ${COMP_WORDS[1]} in\n'
     for command in $(commands "$build" | cut -d' ' -f1); do
-        printf "    %s) flags='%s' ;;\n" "$command" "$(flags_of "$build" "$command")"
+        printf "    %s)\n        flags='%s'\n" "$command" "$(flags_of "$build" "$command")"
+        for mode in $(modes "$command"); do
+            printf "        case \" \${COMP_WORDS[*]:2} \" in *' '%s' '*) flags='%s' ;; esac\n" "${mode/h2/h[1-5]}" \
+                "$(flags_of "$build" "$command" "$mode")"
+        done
+        printf '        ;;\n'
     done
     printf '    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;\n'
     printf '    *) COMPREPLY=($(compgen -f -- "$word")) ;;\n    esac\n}\ncomplete -o filenames -F _commlab commlab ./commlab\n'

@@ -108,8 +108,13 @@ END
     [ "$(grep -c 'the sum is 3' "$scratch/out")" = 3 ]
 }
 # From --help: each flag of a command is in its page, each command in the completion.
+# complete WORD...: what the last of them can become.
+complete() {
+    bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _commlab; echo "${COMPREPLY[*]}"' - \
+        "$prefix/share/bash-completion/completions/commlab" "$@"
+}
 has_pages_and_completion() {
-    local command flag page
+    local command flag page mode modes=
     for command in $("$commlab" --help | sed -n 's/^  \([a-z]*\)  *[A-Za-z].*/\1/p'); do
         page=$prefix/share/man/man1/commlab-$command.1
         why="no page of $command"
@@ -119,12 +124,26 @@ has_pages_and_completion() {
             grep -qF -- "${flag//-/\\-}" "$page" || return 1
         done
     done
+    # A mode has a --help of its own, which its command's names: `commlab bench --matrix --help`, or: commlab sim sweep.
+    while read -r command mode; do
+        page=$prefix/share/man/man1/commlab-$command.1
+        for flag in $("$commlab" "$command" "$mode" --help | grep -oE '^ +(-[A-Za-z?], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+            why="$page lacks $flag of $mode, or the completion does"
+            grep -qF -- "${flag//-/\\-}" "$page" && complete commlab "$command" "$mode" "$flag" | grep -qw -- "$flag" || return 1
+        done
+        modes+=" $mode"
+    done < <(for command in $("$commlab" --help | sed -n 's/^  \([a-z]*\)  *[A-Za-z].*/\1/p'); do
+        "$commlab" "$command" --help | tr '\n' ' ' | grep -oE "$command (--)?[a-z0-9]+ +--help|commlab $command \[OPTION...\] [a-z]+" |
+            grep -v "$command --help" | sed -E "s/^commlab //; s/ +--help//; s/ \[OPTION...\]//"
+    done)
+    why="modes:$modes"
+    [ "$(wc -w <<<"$modes")" -ge 6 ] || return 1
     why='completion of --root'
-    [ "$(bash -c '. "$1"; COMP_WORDS=(commlab doctor --ro) COMP_CWORD=2; _commlab; echo "${COMPREPLY[*]}"' - \
-        "$prefix/share/bash-completion/completions/commlab")" = --root ] || return 1
+    [ "$(complete commlab doctor --ro)" = --root ] || return 1
     why='completion of bench'
-    [ "$(bash -c '. "$1"; COMP_WORDS=(commlab benc) COMP_CWORD=1; _commlab; echo "${COMPREPLY[*]}"' - \
-        "$prefix/share/bash-completion/completions/commlab")" = bench ]
+    [ "$(complete commlab benc)" = bench ] || return 1
+    why="a flag of --matrix where it is not given: $(complete commlab bench --data)"
+    [ "$(complete commlab bench --data)" = --datatype ] && [ "$(complete commlab bench --matrix --data)" = --data-sizes ]
 }
 pages_can_be_laid_out() {
     why=$(for page in "$prefix"/share/man/man1/*.1; do groff -man -Tutf8 -ww "$page" 2>&1 >/dev/null | grep -v 'line$'; done | head -5)
