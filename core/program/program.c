@@ -384,6 +384,9 @@ int clab_program_compile(const struct clab_problem *problem, const struct clab_a
                                      .fingerprint = fingerprint(problem, algorithm)};
     struct compiler c = {.program = program};
     c.err = layout_create(program, &c.layout);
+    if (!c.err) // an empty program has an array, too: those who run it take parts of it
+        c.err = CLAB_RESERVE(program->moves, c.move_room, 1) ? CLAB_ENOMEM
+                                                              : CLAB_RESERVE(program->stages, c.stage_room, 1);
     if (!c.err && !(c.plans = calloc((size_t)algorithm->width(problem) + 1, sizeof *c.plans)))
         c.err = CLAB_ENOMEM;
     for (int lane = 0; !c.err && lane < problem->lanes; lane++)
