@@ -9,7 +9,6 @@
 #include "cmd/bench/nccl_tests.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
-#include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/transport/backend.h"
 
@@ -216,7 +215,6 @@ static int add_results(const struct bench *bench, struct clab_json *json)
 
 int bench_nccl_tests_write_json(const struct bench *bench, const struct bench_place places[])
 {
-    struct clab_output output;
     struct clab_json *json;
     CLAB_TRY(clab_json_create(&json));
     clab_json_add(json, "version", clab_cell_integer(FILE_VERSION));
@@ -227,14 +225,7 @@ int bench_nccl_tests_write_json(const struct bench *bench, const struct bench_pl
     add_config(bench, places, json);
     int err = add_results(bench, json);
     add_now(json, "end_time");
-    err = err ? err : clab_output_open(bench->options->json, &output);
-    if (!err) {
-        err = clab_json_write(json, output.file);
-        if (err)
-            clab_output_abandon(&output);
-        else
-            err = clab_output_close(&output);
-    }
+    err = err ? err : clab_json_write_file(json, bench->options->json);
     clab_json_destroy(json);
     return err;
 }

@@ -143,7 +143,6 @@ static void add_test(struct clab_json *tests, const struct grading *g, int i)
 static int write_gradescope(const struct grading *g, const char *path)
 {
     struct clab_json *json;
-    struct clab_output output;
     CLAB_TRY(clab_json_create(&json));
     clab_json_add(json, "score", clab_cell_real(grading_score(g)));
     clab_json_add(json, "output", clab_cell_text(*g->rejected ? g->rejected : g->homework->title));
@@ -158,14 +157,7 @@ static int write_gradescope(const struct grading *g, const char *path)
         clab_json_add(row, "value", clab_cell_real(g->rank));
         clab_json_add(row, "order", clab_cell_text("asc"));
     }
-    int err = clab_output_open(path, &output);
-    if (!err) {
-        err = clab_json_write(json, output.file);
-        if (err)
-            clab_output_abandon(&output);
-        else
-            err = clab_output_close(&output);
-    }
+    const int err = clab_json_write_file(json, path);
     clab_json_destroy(json);
     return err;
 }

@@ -193,6 +193,17 @@ int clab_json_write_compact(const struct clab_json *json, FILE *out)
 
 #endif
 
+int clab_json_write_file(const struct clab_json *json, const char *path)
+{
+    struct clab_output output;
+    CLAB_TRY(clab_output_open(path, &output));
+    const int err = clab_json_write(json, output.file);
+    if (!err)
+        return clab_output_close(&output);
+    clab_output_abandon(&output);
+    return err;
+}
+
 static void add_table(struct clab_json *root, const struct clab_table *table, const struct clab_manifest *manifest)
 {
     struct clab_json *about = clab_json_add_object(root, "manifest");
@@ -209,18 +220,9 @@ static void add_table(struct clab_json *root, const struct clab_table *table, co
 int clab_table_write_json(const struct clab_table *table, const struct clab_manifest *manifest, const char *path)
 {
     struct clab_json *json;
-    struct clab_output output;
     CLAB_TRY(clab_json_create(&json));
-    int err = clab_output_open(path, &output);
-    if (err)
-        goto destroy_json;
     add_table(json, table, manifest);
-    err = clab_json_write(json, output.file);
-    if (err)
-        clab_output_abandon(&output);
-    else
-        err = clab_output_close(&output);
-destroy_json:
+    const int err = clab_json_write_file(json, path);
     clab_json_destroy(json);
     return err;
 }

@@ -30,5 +30,7 @@ struct clab_json *clab_json_add_list(struct clab_json *json, const char *key);
 
 // Print everything to `out`, indented, ending with a newline.  errors: CLAB_EIO, also if something was not added
 int clab_json_write(const struct clab_json *json, FILE *out);
-// The same on one line, without a newline: for a part of a larger file.
+// The same to a file, whole or not at all (output.h).  errors: CLAB_EIO, also if something was not added
+int clab_json_write_file(const struct clab_json *json, const char *path);
+// On one line, without a newline: for a part of a larger file.
 int clab_json_write_compact(const struct clab_json *json, FILE *out);
