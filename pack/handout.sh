@@ -103,6 +103,8 @@ copy_homework() {
     sources=$(ls labs/homework/h[0-9]/{harness,try,driver}.c labs/homework/h[0-9]/starter/*.c 2>/dev/null)
     [ -n "$sources" ] || return 0
     copy labs/homework -path 'labs/homework/h[0-9]/h[0-9].md' -o -name rubric.md -o -path '*/starter/*' &&
+        sed '/^## For teachers/,$d' labs/homework/README.md >"$to/labs/homework/README.md" &&
+        sed -i '/^\[Sample A\]/d' "$to"/labs/homework/h[0-9]/rubric.md &&
         "$cc" -std=c11 -D_GNU_SOURCE -I. -Icore -Ilabs -MM $sources | tr -d '\\' | tr -s ' ' '\n' |
             sed -n '/^labs\/homework\//p' | sort -u | tar -T - -cf - | tar -C "$to" --no-same-owner -xf -
 }

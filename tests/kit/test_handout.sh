@@ -184,6 +184,12 @@ has_no_symbol_of_a_solution() {
 points_of() {
     there 0 ./commlab grade "$1" "$2" --student ada && sed -n 's|^\([0-9.]*\) of \([0-9]*\) points by the machine.*|\1 \2|p' "$scratch/out"
 }
+# The page that names all homeworks is there, without what is for teachers, and no rubric speaks of samples.
+says_what_the_homeworks_are() {
+    local page=$here/labs/homework/README.md
+    why="$page: $(grep -nE 'For teachers|salt|sample' "$page" "$here"/labs/homework/h*/rubric.md 2>&1)"
+    grep -q '](h5/h5.md)' "$page" && ! grep -qE 'For teachers|sample-' "$page" && ! grep -q 'Sample A' "$here"/labs/homework/h*/rubric.md
+}
 # A starter compiles, has few points, and its grade says what it lacks: the first message is no compiler's and no crash's.
 starts_each_homework() {
     local folder id points most
@@ -213,6 +219,7 @@ check_each passes_a_program_that_is_mended links_to_what_is_there
 check_with inih runs_a_lab_and_tools
 check_each has_no_file_that_solves has_no_line_of_a_solution would_find_a_line_of_a_solution has_no_symbol_of_a_solution
 check builds_what_a_student_has_changed
+check says_what_the_homeworks_are
 check_with sodium starts_each_homework gives_each_reference_all_points
 
 exit $failed
