@@ -2,6 +2,8 @@
 // commlab netmon: what this host's network interfaces carry, and what the ranks of a running job exchange, live.
 //
 // - A sample is the difference of two readings of the kernel's counters, divided by the time between them.
+// - The kernel forgets what a connection carried once it is closed. So a job's are read LOOKS times per interval. When one
+//   is closed, the sample ends early, with what was read last.
 // - On a terminal it is a page; in a pipe, or with --csv, it is CSV: a line per sample, or per sample and pair.
 
 #include "cmd/command.h"
@@ -25,7 +27,9 @@
 #include "core/base/options.h"
 #include "core/base/units.h"
 
-enum { MOST_ROWS = 32, BAR = 24 };
+enum { MOST_ROWS = 32, BAR = 24, LOOKS = 20 };
+static const double shortest_look = 0.01; // s
+static const double looking = 0.05;       // at most this part of the time is spent on reading
 
 struct request {
     const char *interface, *job;
@@ -34,7 +38,7 @@ struct request {
     bool csv;
 };
 
-// Mbit/s of one direction, over all samples.
+// Mbit/s of one direction, over all samples; sum: times their seconds.
 struct rate {
     double now, sum, least, most;
 };
@@ -46,7 +50,7 @@ struct row {
 
 // One reading of all counters.
 struct reading {
-    double at; // s
+    double at, wall; // s of clab_now, and since 1970
     struct netmon_interfaces interfaces;
     struct netmon_pair *pairs; // of a job; else none
     int npairs;
@@ -59,6 +63,7 @@ struct monitor {
     struct netmon_ranks ranks;
     struct row rows[MOST_ROWS];
     int nrows, samples;
+    double seconds; // of all samples
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------
@@ -84,7 +89,11 @@ static void reading_free(struct reading *r)
 
 static int read_all(const struct monitor *m, struct reading *r)
 {
-    *r = (struct reading){.at = clab_now(), .retransmits = netmon_retransmits()};
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    *r = (struct reading){.at = clab_now(),
+                          .wall = (double)wall.tv_sec + 1e-9 * (double)wall.tv_nsec,
+                          .retransmits = netmon_retransmits()};
     int err = netmon_interfaces_read(&r->interfaces);
     if (!err)
         err = read_sockets(m, r);
@@ -106,10 +115,10 @@ static double per_second(uint64_t before, uint64_t now, double seconds)
 
 // ---- interfaces ----------------------------------------------------------------------------------------------
 
-static void note(struct rate *rate, double value, bool is_first)
+static void note(struct rate *rate, double value, double seconds, bool is_first)
 {
     rate->now = value;
-    rate->sum += value;
+    rate->sum += value * seconds;
     rate->least = is_first ? value : fmin(rate->least, value);
     rate->most = is_first ? value : fmax(rate->most, value);
 }
@@ -137,10 +146,11 @@ static void note_all(struct monitor *m, const struct reading *before, const stru
         struct row *row = old && is_shown ? row_of(m, one->name) : NULL;
         if (!row)
             continue;
-        note(&row->rx, mbits(old->rx_bytes, one->rx_bytes, seconds), m->samples == 0);
-        note(&row->tx, mbits(old->tx_bytes, one->tx_bytes, seconds), m->samples == 0);
+        note(&row->rx, mbits(old->rx_bytes, one->rx_bytes, seconds), seconds, m->samples == 0);
+        note(&row->tx, mbits(old->tx_bytes, one->tx_bytes, seconds), seconds, m->samples == 0);
     }
     m->samples++;
+    m->seconds += seconds;
 }
 
 // ---- pairs ---------------------------------------------------------------------------------------------------
@@ -170,14 +180,12 @@ static struct netmon_pair before_of(const struct reading *before, const struct n
 
 // ---- CSV -----------------------------------------------------------------------------------------------------
 
-static void print_time(double interval)
+static void print_time(const struct request *request, const struct reading *now)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (interval == floor(interval))
-        printf("%lld", (long long)now.tv_sec);
+    if (request->interval == floor(request->interval) && !request->job)
+        printf("%.0f", floor(now->wall));
     else
-        printf("%lld.%03ld", (long long)now.tv_sec, now.tv_nsec / 1000000);
+        printf("%.3f", now->wall);
 }
 
 static void print_csv_names(const struct request *request)
@@ -199,7 +207,7 @@ static void print_csv_pairs(const struct request *request, const struct reading 
     const double seconds = now->at - before->at;
     for (int i = 0; i < now->npairs; i++) {
         const struct netmon_pair *p = &now->pairs[i], old = before_of(before, p);
-        print_time(request->interval);
+        print_time(request, now);
         printf(",%d,%s,%.3f,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f,%.1f\n", p->rank,
                peer_text(p, peer), mbits(old.sent, p->sent, seconds), mbits(old.received, p->received, seconds),
                p->sent, p->received, p->backlog, p->retransmits, 1e6 * p->rtt, limited_percent(p));
@@ -214,7 +222,7 @@ static void print_csv(const struct request *request, const struct reading *befor
     if (request->job) {
         print_csv_pairs(request, before, now);
     } else {
-        print_time(request->interval);
+        print_time(request, now);
         printf(",%.3f,%.3f,%.0f,%.0f\n", mbits(0, grown.rx_bytes, seconds), mbits(0, grown.tx_bytes, seconds),
                per_second(0, grown.rx_packets, seconds), per_second(0, grown.tx_packets, seconds));
     }
@@ -223,11 +231,11 @@ static void print_csv(const struct request *request, const struct reading *befor
 
 // ---- the page ------------------------------------------------------------------------------------------------
 
-static void print_rate(const char *name, const char *direction, const struct rate *rate, double most, int samples)
+static void print_rate(const char *name, const char *direction, const struct rate *rate, double most, double seconds)
 {
     char bar[BAR + 1];
     screen_bar(rate->now, most, BAR, bar);
-    screen_line("%-15s %-2s %s %10.2f %10.2f %10.2f %10.2f", name, direction, bar, rate->now, rate->sum / samples,
+    screen_line("%-15s %-2s %s %10.2f %10.2f %10.2f %10.2f", name, direction, bar, rate->now, rate->sum / seconds,
                 rate->least, rate->most);
 }
 
@@ -239,8 +247,8 @@ static void print_interfaces(const struct monitor *m)
     screen_line("%-18s %-*s %10s %10s %10s %10s   Mbit/s", "interface", BAR, "now, of the most seen", "now", "average",
                 "min", "max");
     for (int i = 0; i < m->nrows; i++) {
-        print_rate(m->rows[i].name, "RX", &m->rows[i].rx, most, m->samples);
-        print_rate("", "TX", &m->rows[i].tx, most, m->samples);
+        print_rate(m->rows[i].name, "RX", &m->rows[i].rx, most, m->seconds);
+        print_rate("", "TX", &m->rows[i].tx, most, m->seconds);
     }
 }
 
@@ -288,7 +296,7 @@ static void print_summary(const struct monitor *m, const struct reading *last)
         fprintf(
             stderr,
             "# %s: RX %.3f Mbit/s on average, %.3f to %.3f; TX %.3f on average, %.3f to %.3f; %d sample%s of %g s\n",
-            row->name, row->rx.sum / m->samples, row->rx.least, row->rx.most, row->tx.sum / m->samples, row->tx.least,
+            row->name, row->rx.sum / m->seconds, row->rx.least, row->rx.most, row->tx.sum / m->seconds, row->tx.least,
             row->tx.most, m->samples, m->samples == 1 ? "" : "s", m->request->interval);
     }
     fprintf(stderr, "# TCP: %d sockets with a connection, %" PRIu64 " B backlog, %" PRIu64 " segments resent in all\n",
@@ -303,22 +311,79 @@ static bool is_done(const struct monitor *m, double began)
     return (r->count && m->samples >= r->count) || (r->seconds > 0 && clab_now() - began >= r->seconds);
 }
 
+// Whether a connection of `before` is no longer there.
+static bool is_closed(const struct reading *before, const struct reading *now)
+{
+    for (int i = 0; i < before->npairs; i++) {
+        const struct netmon_pair *old = &before->pairs[i], same = before_of(now, old);
+        if (same.sockets < old->sockets || same.sent < old->sent || same.received < old->received)
+            return true;
+    }
+    return false;
+}
+
+// What a sample ends with, and the next one begins with: two readings where connections were closed in between, else one.
+struct step {
+    struct reading now, next;
+    bool is_cut, is_over;
+};
+
+// Read until a sample ends, at `due` or earlier.
+static int take_step(const struct monitor *m, double due, struct step *step_p)
+{
+    const double usual = m->request->job ? fmax(m->request->interval / LOOKS, shortest_look) : INFINITY;
+    struct step step = {0};
+    bool has_looked = false;
+    for (double pause = usual;;) {
+        struct reading r;
+        const double from = clab_now();
+        const bool is_last = from + pause >= due;
+        step.is_over = !screen_wait(is_last ? due : from + pause);
+        const double begin = clab_now();
+        const int err = step.is_over ? CLAB_OK : read_all(m, &r);
+        if (err || step.is_over) {
+            reading_free(&step.now);
+            *step_p = step;
+            return err;
+        }
+        pause = fmax(usual, (clab_now() - begin) / looking);
+        step.is_cut = has_looked && is_closed(&step.now, &r);
+        if (step.is_cut) {
+            step.next = r;
+        } else {
+            reading_free(&step.now);
+            step.now = r;
+        }
+        has_looked = true;
+        if (step.is_cut || is_last) {
+            *step_p = step;
+            return CLAB_OK;
+        }
+    }
+}
+
 // The samples, one per interval, each at a multiple of it: what reading takes does not add up.
 static int watch(struct monitor *m)
 {
     const struct request *request = m->request;
     const double began = clab_now();
-    struct reading before, now;
+    struct reading before;
+    struct step step;
+    double due = began + request->interval;
     CLAB_TRY(read_all(m, &before));
     int err = CLAB_OK;
-    while (!err && screen_wait(began + (m->samples + 1) * request->interval) && !(err = read_all(m, &now))) {
-        note_all(m, &before, &now);
+    while (!(err = take_step(m, due, &step)) && !step.is_over) {
+        note_all(m, &before, &step.now);
         if (request->csv)
-            print_csv(request, &before, &now);
+            print_csv(request, &before, &step.now);
         else
-            print_page(m, &before, &now);
+            print_page(m, &before, &step.now);
         reading_free(&before);
-        before = now;
+        before = step.is_cut ? step.next : step.now;
+        if (step.is_cut)
+            reading_free(&step.now);
+        else
+            due += request->interval;
         if (is_done(m, began) || ferror(stdout))
             break;
     }
@@ -362,7 +427,7 @@ static const char doc[] =
     "summary with average, min and max follows on standard error.\n\n"
     "--job adds each pair of ranks that talk by TCP (backends ofi and gloo): bytes that the peer has acknowledged, the "
     "backlog (sent by the program, not acknowledged), segments sent again, the round trip, and how much of its busy time "
-    "the connection was limited by the size of a socket buffer. Only your own processes can be looked at. It ends when "
+    "the connection was limited by the size of a socket buffer. When connections are closed, a sample ends early. Only your own processes can be looked at. It ends when "
     "the job has ended.";
 
 static int run(int argc, char **argv)
