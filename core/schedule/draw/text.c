@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/schedule/formats/listing.h"
 
 enum { COLUMNS = 100, FEW_RANKS = 8, HEAD = 4 }; // HEAD: columns for the round's number
 
@@ -204,7 +205,8 @@ static const char *cells_legend(const struct clab_trace *trace)
 {
     if (trace->problem.collective == CLAB_BARRIER)
         return "Below: of how many ranks it knows that they have come; #: of all.";
-    if (clab_collective_reduces(trace->problem.collective))
+    const bool is_moved = clab_listing_is_custom(trace->problem.listing) && clab_trace_complete(trace) <= 1;
+    if (clab_collective_reduces(trace->problem.collective) && !is_moved)
         return "Below: one character per chunk. 1-9: it has the data of so many ranks; #: of all; .: of none.";
     return "Below: one character per chunk of the result. #: it is there; .: it is not there yet.";
 }

@@ -313,6 +313,10 @@ static int complete(struct clab_msccl *m)
         m->lanes = 1;
         m->even = true;
     }
+    if (m->custom && m->lanes > 1) {
+        clab_error("%s:%d: a custom collective of %d lanes: it has one", m->path, m->line, m->lanes);
+        return CLAB_EPARSE;
+    }
     return msccl_bound_chunks(m);
 }
 
