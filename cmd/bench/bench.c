@@ -95,7 +95,8 @@ static int run_and_report(struct bench *bench)
 {
     CLAB_TRY(bench_limits_measure(bench, &bench->limits));
     struct bench_place *places = calloc((size_t)bench->nranks, sizeof *places);
-    int err = places ? bench_nccl_tests_places(bench, places) : CLAB_ENOMEM;
+    const bool is_asked = bench->options->format == BENCH_NCCL_TESTS || bench->options->json_format == BENCH_NCCL_TESTS;
+    int err = !places ? CLAB_ENOMEM : is_asked ? bench_nccl_tests_places(bench, places) : CLAB_OK;
     if (!err && bench->rank == 0) {
         err = bench_manifest_add_limits(bench, bench->manifest);
         if (bench->options->format == BENCH_NCCL_TESTS)

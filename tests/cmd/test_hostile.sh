@@ -213,8 +213,8 @@ reports_on_plain_files_only() {
 page_stays_small() {
     local results=$scratch/large page=$scratch/page3/index.html
     mkdir -p "$results" && { printf '# machine: %05000000d\n' 1 && grep -v '^allreduce' "$hostile/report/good.csv" &&
-        printf 'allreduce,%01000000d,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1 &&
-        yes allreduce,ring,shm,2,8,2,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10 | head -n 20000; } >"$results/large.csv"
+        printf 'allreduce,%01000000d,shm,2,1500,375,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10\n' 1 &&
+        yes allreduce,ring,shm,2,1500,375,float,sum,-1,0,throughput,1.5,1.5,1.5,1,1,0,8,2,1,10 | head -n 20000; } >"$results/large.csv"
     attack 120 "$commlab" report "$results" --output "$scratch/page3" && [ $status -eq 0 ] || return 1
     why="$(stat -c %s "$page") bytes of page, $(cat "$scratch/err")"
     [ "$(stat -c %s "$page")" -lt 1000000 ] && grep -qF 'the first 1000 rows' "$page"

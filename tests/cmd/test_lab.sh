@@ -382,7 +382,7 @@ report_leaves_no_gnuplot_when_it_is_ended() {
 
 reports_nothing_without_results() {
     run 1 "$commlab" report "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
-        grep -q 'make plot' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ] && [ ! -e "$scratch/empty" ]
+        grep -q 'commlab lab 07' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ] && [ ! -e "$scratch/empty" ]
 }
 
 # ---- mistakes -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/units.h"
 
-enum { FROM = 1, THEN = 2, END = 3, MOST_NAME = 100, MOST_CELLS = 32 };
+enum { FROM = 1, THEN = 2, END = 3, MOST_RUNS = 8, MOST_NAME = 100, MOST_CELLS = 32 };
 
 int marked_begin(const struct report_rows *rows, struct marked *marked_p)
 {
@@ -47,10 +47,11 @@ const char *marked_column(const struct report_source *source, const char *column
     return column;
 }
 
+// The median of very many runs names its first ones only: the page must stay one that a browser opens.
 void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from from)
 {
     const struct report_source *source = &rows->sources[from.row->source];
-    for (int i = 0; i < from.row->nruns; i++) {
+    for (int i = 0; i < from.row->nruns && i < MOST_RUNS; i++) {
         fputs(i ? " " : "", out);
         marked_cells(out, rows, (struct marked_from){from.row->runs[i], from.column});
     }
