@@ -196,12 +196,16 @@ static int make_rank(struct writer *w)
 
 // ---- text ----------------------------------------------------------------------------------------------------
 
-static char letter_of(const struct writer *w, enum clab_buffer buffer)
+// A collective of a file's own may have less input than result, or more.
+static char letter_of(const struct writer *w, struct clab_span span)
 {
     enum clab_collective c = w->problem->collective;
-    if (buffer == CLAB_SCRATCH)
+    const struct clab_listing *l = w->problem->listing;
+    if (span.buffer == CLAB_SCRATCH)
         return 's';
-    return buffer == CLAB_DATA && (clab_problem_has_input(w->problem) || c == CLAB_ALLGATHER) ? 'o' : 'i';
+    if (clab_listing_is_custom(l) && span.buffer == CLAB_DATA)
+        return span.first + span.count <= l->outputs[w->rank] ? 'o' : 'i';
+    return span.buffer == CLAB_DATA && (clab_problem_has_input(w->problem) || c == CLAB_ALLGATHER) ? 'o' : 'i';
 }
 
 // A chunk's number among those of all lanes. Of a buffer that is the rank's own block alone, in that block.
@@ -221,9 +225,9 @@ static void write_step(const struct writer *w, const struct move *move, int numb
         w->out,
         "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" cnt=\"%d\" "
         "depid=\"%d\" deps=\"%d\" hasdep=\"%d\" stage=\"%d\" at=\"%d\"/>\n",
-        number, type, is_nop ? 'i' : letter_of(w, move->src.buffer),
+        number, type, is_nop ? 'i' : letter_of(w, move->src),
         is_nop ? -1 : place_of(w, move->lane, move->src.buffer, move->src.first),
-        is_nop ? 'o' : letter_of(w, move->dst.buffer),
+        is_nop ? 'o' : letter_of(w, move->dst),
         is_nop ? -1 : place_of(w, move->lane, move->dst.buffer, move->dst.first), is_nop ? 0 : move->src.count,
         other == NONE ? NONE : w->moves[other].block, other == NONE ? NONE : w->moves[other].number,
         !is_nop && move->is_needed, move->stage, move->at);
