@@ -55,11 +55,11 @@ static inline bool msccl_writes_dst(enum clab_msccl_type type)
 
 // When a step is done, in stages of the global order.
 struct msccl_when {
-    int begin;           // it receives, copies or combines
-    int post;            // it sends
-    int through;         // what it sends is received
+    int begin;              // it receives, copies or combines
+    int post;               // it sends
+    int through;            // what it sends is received
     long receipt, shipping; // the number, over all GPUs, of the message that it receives, and of the one that it sends
-    bool is_overwritten; // what it sends, between post and through
+    bool is_overwritten;    // what it sends, between post and through
 };
 
 struct msccl_order {

@@ -71,9 +71,9 @@ struct context {
     const struct msccl_when *when; // NULL: the file has stages
     int rank, lane, stage;
     long order;
-    int sent, received; // messages of the block so far
-    int used;           // chunks of the GPU's places aside
-    int longest;        // message that the block sends, in chunks
+    int sent, received;   // messages of the block so far
+    int used;             // chunks of the GPU's places aside
+    int longest;          // message that the block sends, in chunks
     struct aside *asides; // the block's
     int nasides, aside_room;
 };
@@ -162,9 +162,7 @@ static int add_parts(struct context *c, const struct place *src, const struct pl
     switch (c->step->type) {
     case CLAB_MSCCL_S: return add_send(c, src->span);
     case CLAB_MSCCL_R: return add_receive(c, CLAB_RECV, src->span, dst->span);
-    case CLAB_MSCCL_RCS:
-        CLAB_TRY(add_receive(c, CLAB_RECV, src->span, dst->span));
-        return add_send(c, dst->span);
+    case CLAB_MSCCL_RCS: CLAB_TRY(add_receive(c, CLAB_RECV, src->span, dst->span)); return add_send(c, dst->span);
     case CLAB_MSCCL_RRC: return add_receive(c, CLAB_RECV_REDUCE, src->span, dst->span);
     case CLAB_MSCCL_RRCS:
         CLAB_TRY(add_receive(c, CLAB_RECV_REDUCE, src->span, dst->span));

@@ -115,8 +115,9 @@ int msccl_bound_chunks(struct clab_msccl *m)
     }
     for (int rank = 0; rank < m->ngpus; rank++)
         if (m->gpus[rank].scratch > ALWAYS + ALWAYS * all) {
-            clab_error("%s:%d: %d chunks of 's', but all steps together use no more than %ld chunks: number them from 0",
-                       m->path, m->gpus[rank].line, m->gpus[rank].scratch, all);
+            clab_error(
+                "%s:%d: %d chunks of 's', but all steps together use no more than %ld chunks: number them from 0",
+                m->path, m->gpus[rank].line, m->gpus[rank].scratch, all);
             return CLAB_EPARSE;
         }
     return CLAB_OK;

@@ -30,12 +30,12 @@ struct read {
 struct race {
     const struct clab_msccl *m;
     const struct msccl_order *order;
-    int *block_of;    // (nsteps)
+    int *block_of;     // (nsteps)
     int rank, nblocks; // the GPU at hand, and its blocks
-    uint16_t *now;    // (all blocks, nblocks) steps of the GPU's blocks that are over for each block
-    uint16_t *ended;  // (nsteps, nblocks) the same at the end of each step
-    int *writer;      // (chunks) the step that wrote it last, or NONE
-    int *readers;     // (chunks) the first of `reads` since then, or NONE
+    uint16_t *now;     // (all blocks, nblocks) steps of the GPU's blocks that are over for each block
+    uint16_t *ended;   // (nsteps, nblocks) the same at the end of each step
+    int *writer;       // (chunks) the step that wrote it last, or NONE
+    int *readers;      // (chunks) the first of `reads` since then, or NONE
     struct read *reads;
     int nreads, read_room;
 };
@@ -57,8 +57,7 @@ static void join(const struct race *r, uint16_t *into, int step)
 static bool is_over(const struct race *r, int block, int step)
 {
     const int of = r->block_of[step], mine = of - r->m->gpus[r->rank].first;
-    return of == block ||
-           r->now[(size_t)block * (size_t)r->nblocks + (size_t)mine] > step - r->m->blocks[of].first;
+    return of == block || r->now[(size_t)block * (size_t)r->nblocks + (size_t)mine] > step - r->m->blocks[of].first;
 }
 
 static int refuse(const struct race *r, int step, bool writes, int other, bool other_writes)
