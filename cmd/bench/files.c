@@ -68,11 +68,20 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
         stride);
 }
 
-static int add_network(const struct clab_net *net, struct clab_manifest *m)
+// Which data is predicted, as sim says it.
+static int add_predicted(const struct bench_options *o, const struct clab_net *net, struct clab_manifest *m)
+{
+    return clab_manifest_add(m, "predicted", "%s, right after other calls%s",
+                             o->mode == BENCH_LATENCY ? "one call, from a common start" : "call after call",
+                             net->nlevels ? ": what it writes, a peer has read in the call before (fresh data)" : "");
+}
+
+static int add_network(const struct bench_options *o, const struct clab_net *net, struct clab_manifest *m)
 {
     if (!net)
         return clab_manifest_add(m, "network", "none, so nothing is predicted");
     CLAB_TRY(clab_manifest_add(m, "network", "%s predicts (%s)", net->name, net->title));
+    CLAB_TRY(add_predicted(o, net, m));
     return net->date[0] ? clab_manifest_add(m, "network", "of %s, %s", net->date, net->machine) : CLAB_OK;
 }
 
@@ -81,7 +90,7 @@ int bench_manifest_make(const struct bench *bench, struct clab_manifest *manifes
     struct clab_manifest m = {0};
     int err = add_run(bench->options, bench->plan, &m);
     if (err == CLAB_OK)
-        err = add_network(bench->net, &m);
+        err = add_network(bench->options, bench->net, &m);
     if (err == CLAB_OK && !bench->options->backend->time->is_exact)
         err = clab_machine_describe_as(&bench->machine, &m);
     if (err == CLAB_OK)

@@ -98,8 +98,8 @@ static void print_core(FILE *out, const struct card *card)
         print_row(out, "cores", value, "With more ranks than cores, ranks take turns.");
     }
     print_row(out, "line", clab_seconds_text(card->line, value),
-              card->is_measured ? "A round trip of 8 bytes between two cores: there and back."
-                                : "A round trip of a short message: alpha there and alpha back.");
+              card->is_measured ? "Half a round trip of 8 bytes between two cores: the shortest message alone."
+                                : "Half a round trip of a short message: alpha.");
     if (!isnan(card->copy))
         print_row(out, "copy", clab_rate_text(1 / card->copy, value),
                   "The fastest copy of one core, from memory to memory.");
@@ -115,6 +115,8 @@ static void card_print(const struct card *card, FILE *out)
                                 : "Each byte that a rank adds to its own costs this.");
     print_core(out, card);
     fprintf(out, "A message of S bytes takes alpha + S beta. To add S bytes takes S gamma.\n");
+    if (card->is_measured)
+        fprintf(out, "Of ranks that exchange again and again (16 calls, kept data), as the labs' models count.\n");
     if (card->is_doubtful)
         clab_say_to(out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "
                      "they were measured. Close these, and type ./commlab fit again.\n");

@@ -271,7 +271,7 @@ static void say(const struct fit_session *s, const struct placement *p, const ch
         snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, alpha));
     if (p->noise > 0)
         snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
-    printf("%s: %salpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
+    printf("%s: %sone message: alpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
            clab_rate_text(1 / link->beta, beta),
            s->backend->protocols.memory     ? ""
            : link->port == CLAB_PORT_DUPLEX ? " each way"

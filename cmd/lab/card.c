@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The machine card's numbers: of this machine's profile, of a described network, or of a wire between ranks here.
 //
-// - Of a described network they are its links'. This machine's profile has other costs in each cache and for each size, so
-//   there they are of the line through 8 B and 1 MiB of what the simulator says two ranks take: an exchange, and for gamma
-//   an allreduce, which adds as well.
+// - They are the numbers that the labs' models use: lab_line_of (lab.h).
 
 #include "cmd/lab/card.h"
 
@@ -30,29 +28,24 @@ static void take_net(const struct clab_net *net, struct card *card)
     card->gamma = net->gamma;
     card->flops = net->compute.present ? net->compute.flops[CLAB_FP32] : NAN;
     card->cores = net->cores_per_node;
-    card->line = 2 * (net->probed.line > 0        ? net->probed.line
-                      : isnan(card->inside.alpha) ? card->between.alpha
-                                                  : card->inside.alpha);
+    card->line = net->probed.line > 0        ? net->probed.line
+                 : isnan(card->inside.alpha) ? card->between.alpha
+                                             : card->inside.alpha;
     card->copy = clab_net_fastest_copy(net);
 }
 
-// s that a call of two ranks takes, one straight after another.
-static double price(const struct clab_net *net, enum clab_collective collective, const char *name, size_t bytes)
-{
-    const struct clab_algorithm *algorithm = clab_algorithm_find(collective, name);
-    const struct clab_problem problem = lab_problem(algorithm, 2, bytes);
-    return lab_simulate(net, &problem, algorithm, (struct clab_sim_options){.calls = 16});
-}
-
-enum { SHORT = 8, LONG = 1 << 20 };
-
+// gamma: of an allreduce, which adds as well, the same line less that of an exchange.
 static void take_lines(const struct clab_net *net, struct card *card)
 {
-    const double first = price(net, CLAB_SENDRECV, "shift", SHORT), last = price(net, CLAB_SENDRECV, "shift", LONG);
-    const double added = price(net, CLAB_ALLREDUCE, "doubling", LONG) - price(net, CLAB_ALLREDUCE, "doubling", SHORT);
-    card->inside = (struct card_link){first, (last - first) / (LONG - SHORT)};
-    card->gamma = fmax(0, added / (LONG - SHORT) - card->inside.beta);
-    card->is_doubtful = !(card->inside.beta > 0 && !(card->inside.beta < card->copy / 2));
+    enum { SHORT = 8, LONG = 1 << 20 };
+    const struct lab_line line = lab_line_of(net, &net->intra);
+    const struct clab_algorithm *doubling = clab_algorithm_find(CLAB_ALLREDUCE, "doubling");
+    const struct clab_problem ends[] = {lab_problem(doubling, 2, SHORT), lab_problem(doubling, 2, LONG)};
+    const struct clab_sim_options calls = lab_calls(&(struct lab_context){.is_exact = false});
+    const double added = lab_simulate(net, &ends[1], doubling, calls) - lab_simulate(net, &ends[0], doubling, calls);
+    card->inside = (struct card_link){line.alpha, line.beta};
+    card->gamma = fmax(0, added / (LONG - SHORT) - line.beta);
+    card->is_doubtful = !(line.beta > 0 && !(line.beta < card->copy / 2));
 }
 
 static int take_profile(const char *backend, struct card *card)
@@ -120,7 +113,7 @@ static double least_of(double a, double b)
 void card_limits(const struct card *card, int ranks, struct prediction_limits *limits_p)
 {
     const double alpha = least_of(card->inside.alpha, card->between.alpha);
-    limits_p->message = card->is_measured ? least_of(alpha, card->line / 2) : alpha;
+    limits_p->message = card->is_measured ? least_of(alpha, card->line) : alpha;
     limits_p->byte = least_of(card->copy, least_of(card->inside.beta, card->between.beta));
     limits_p->ranks = ranks;
 }

@@ -18,7 +18,7 @@ struct card {
     struct card_link inside, between; // ranks of a node, and of different ones; alpha NAN: there is none
     double gamma;                     // s/B
     double flops;                     // flop/s
-    double line;                      // s, there and back
+    double line;                      // s: half a round trip of 8 bytes, as in profiles
     double copy;                      // s/B of the fastest copy; NAN: not known
     int cores;
     bool is_measured, is_emulated; // this machine's profile; a delayed wire between its ranks

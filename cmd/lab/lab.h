@@ -258,7 +258,15 @@ double lab_predict(const struct lab_context *context, int ranks, enum clab_colle
                    size_t bytes, struct clab_sim_options how);
 double lab_predict_allreduce(const struct lab_context *context, int ranks, const char *algorithm, size_t bytes);
 
-// Seconds of a message: alpha + bytes * beta of the link between the two ranks.
+// What a message costs in closed forms: the machine card's numbers. Of a described network, the link's. A profile of this
+// machine has other costs in each cache and for each size: there it is the line through 8 B and 1 MiB of what the simulator
+// says two ranks take that exchange, call after call, as lab_calls has it.
+struct lab_line {
+    double alpha, beta; // s, s/B
+};
+struct lab_line lab_line_of(const struct clab_net *net, const struct clab_link *link);
+
+// Seconds of a message: alpha + bytes * beta of the line of the link between the two ranks.
 double lab_predict_message(const struct clab_net *net, int from, int to, size_t bytes);
 
 // Rank 0 sends a message to each other rank, in order of their numbers. Those within its node and those to other nodes

@@ -3,7 +3,7 @@
 //
 // - A model is labs/NN-name/model.c. The build finds each one, and lists them all in LAB_MODELS (the Makefile).
 // - An allreduce takes what the simulator says. Where ranks share cores, oversubscription.c says it instead.
-// - Single messages take alpha + bytes * beta of their link: the closed forms of the labs' texts.
+// - Single messages take alpha + bytes * beta, as on the machine card: the closed forms of the labs' texts.
 
 #include "cmd/lab/lab.h"
 
@@ -89,18 +89,38 @@ double lab_predict_allreduce(const struct lab_context *context, int ranks, const
     return lab_predict(context, ranks, CLAB_ALLREDUCE, algorithm, bytes, lab_calls(context));
 }
 
+enum { CALLS = 16 }; // one after another: one more always adds the same
+
 struct clab_sim_options lab_calls(const struct lab_context *context)
 {
-    return (struct clab_sim_options){.calls = context->is_exact ? 1 : 16};
+    return (struct clab_sim_options){.calls = context->is_exact ? 1 : CALLS};
 }
 
 // ---- single messages -----------------------------------------------------------------------------------------
 
+enum { SHORT = 8, LONG = 1 << 20 };
+
+static double exchange(const struct clab_net *net, size_t bytes)
+{
+    const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_SENDRECV, "shift");
+    const struct clab_problem problem = lab_problem(algorithm, 2, bytes);
+    return lab_simulate(net, &problem, algorithm, (struct clab_sim_options){.calls = CALLS});
+}
+
+struct lab_line lab_line_of(const struct clab_net *net, const struct clab_link *link)
+{
+    const bool is_profile = *net->date && link == &net->intra;
+    if (!is_profile)
+        return (struct lab_line){link->alpha, link->beta};
+    const double first = exchange(net, SHORT), last = exchange(net, LONG);
+    return (struct lab_line){first, (last - first) / (LONG - SHORT)};
+}
+
 double lab_predict_message(const struct clab_net *net, int from, int to, size_t bytes)
 {
-    const struct clab_link *link = clab_net_link(net, from, to);
+    const struct lab_line line = lab_line_of(net, clab_net_link(net, from, to));
     const double hop = net->topology.hop;
-    return link->alpha + (double)bytes * link->beta + (hop > 0 ? clab_net_hops(net, from, to) * hop : 0);
+    return line.alpha + (double)bytes * line.beta + (hop > 0 ? clab_net_hops(net, from, to) * hop : 0);
 }
 
 double lab_predict_fan(const struct clab_net *net, int ranks, size_t bytes, double done[])

@@ -2,6 +2,7 @@
 // What labs are predicted by, against numbers worked out by hand; how before and after are paired.
 
 #include "tests/fixtures/capture.h"
+#include "tests/fixtures/needs.h"
 
 #include <math.h>
 
@@ -31,6 +32,30 @@ static void assert_near_by(double got, double expected, double seconds)
 {
     if (!(fabs(got - expected) <= seconds))
         fail_msg("%.12g s are not %.12g s", got, expected);
+}
+
+// ---- a message -----------------------------------------------------------------------------------------------
+
+static const char profile[] = "tests/fuzz/corpus/net/profile.net"; // what `commlab fit` once measured
+
+// In closed forms, a message of this machine takes what the machine card says: two ranks that exchange, call after call.
+static void test_a_message_of_this_machine_takes_what_the_card_says(void **state)
+{
+    (void)state;
+    needs_inih();
+    struct clab_net *net;
+    assert_int_equal(clab_net_load(profile, &net), CLAB_OK);
+    const struct clab_algorithm *shift = clab_algorithm_find(CLAB_SENDRECV, "shift");
+    const struct clab_sim_options calls = lab_calls(&(struct lab_context){.is_exact = false});
+    const struct clab_problem ends[] = {lab_problem(shift, 2, 8), lab_problem(shift, 2, 1 << 20)};
+    const double first = lab_simulate(net, &ends[0], shift, calls), last = lab_simulate(net, &ends[1], shift, calls);
+    assert_true(first > net->intra.alpha); // a call costs more than its message
+    assert_near(lab_predict_message(net, 0, 1, 0), first);
+    assert_near(lab_predict_message(net, 0, 1, 1 << 20), first + (last - first) * (1 << 20) / ((1 << 20) - 8));
+    clab_net_free(net);
+    assert_int_equal(clab_net_load("dgx-h100", &net), CLAB_OK);
+    assert_near(lab_predict_message(net, 0, 1, 1000), net->intra.alpha + 1000 * net->intra.beta);
+    clab_net_free(net);
 }
 
 // ---- lab 07 --------------------------------------------------------------------------------------------------
@@ -351,6 +376,7 @@ static void test_rows_of_programs_are_read_whole_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_message_of_this_machine_takes_what_the_card_says),
         cmocka_unit_test(test_times_are_those_of_the_network),
         cmocka_unit_test(test_messages_and_bytes_are_counted_on_the_schedule),
         cmocka_unit_test(test_ranks_on_shared_cores_share_work_and_take_turns),

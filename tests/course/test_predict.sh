@@ -48,6 +48,22 @@ card_prints_what_fit_measured() {
     why="work/card.txt differs: $(diff work/card.txt "$scratch/out")"
     diff <(grep -v '^# The same' "$scratch/out") work/card.txt >/dev/null
 }
+# alpha and beta are the line through what sim says of two ranks that exchange 8 B and 1 MiB, call after call; `line` is fit's.
+card_is_what_labs_predict_with() {
+    anew
+    local short long line
+    run 0 sim sendrecv --algo shift --ranks 2 --bytes 8 --calls 16 --net machine --json && short=$(json_seconds) &&
+        run 0 sim sendrecv --algo shift --ranks 2 --bytes 1M --calls 16 --net machine --json && long=$(json_seconds) || return 1
+    line=$(sed -n 's/^line = \([^ ]* [a-z]*\).*/\1/p' "$CLAB_PROFILE")
+    run 0 card && row line "$line" && row line 'Half a round trip' || return 1
+    why="8 B take $short s, 1 MiB $long s: $(cat "$scratch/out")"
+    awk -v short="$short" -v long="$long" '
+        function near(a, b) { return a > 0.999 * b && a < 1.001 * b }
+        $1 == "alpha_i" { ok += near($2 * ($3 == "ns" ? 1e-9 : 1e-6), short) }
+        $1 == "beta_i" { ok += near($2 * ($3 == "ps/B" ? 1e-12 : 1e-9), (long - short) / (1048576 - 8)) }
+        END { exit ok != 2 }' "$scratch/out"
+}
+json_seconds() { sed -n 's/^ *"seconds": \([0-9.e-]*\),*$/\1/p' "$scratch/out" | head -n 1; }
 card_is_of_any_network() {
     anew
     run 0 card --net 1gbe && row alpha '30 us' && row beta '117.6 MB/s' && row compute '96 Gflop/s' && [ -s work/card-1gbe.txt ] &&
@@ -263,7 +279,7 @@ if lacks inih; then
     skip 'built without inih, so networks can not be read' all
     exit 0
 fi
-check_each card_prints_what_fit_measured card_is_of_any_network card_says_how_to_measure card_doubts_what_no_machine_can card_refuses_two_networks \
+check_each card_prints_what_fit_measured card_is_what_labs_predict_with card_is_of_any_network card_says_how_to_measure card_doubts_what_no_machine_can card_refuses_two_networks \
     predict_copies_the_blanks predict_checks_the_file predict_names_the_line predict_holds_numbers_to_the_card \
     predict_knows_its_units predict_opens_an_editor
 check_having script asks_blank_by_blank
