@@ -102,23 +102,25 @@ static int by_row_and_begin(const void *a, const void *b)
 
 // ---- JSON ----------------------------------------------------------------------------------------------------
 
-static void begin_event(struct writer *w, const char *kind, int process, int row)
+// Processes and rows are numbered from 1, as in all traces of the kit (core/base/viewer.h).
+static void begin_event(struct writer *w, const char *kind, const char *category, int process, int row)
 {
-    fprintf(w->out, "%s\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,", w->any ? "," : "", kind, 2 * process, row);
+    fprintf(w->out, "%s\n{\"ph\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,", w->any ? "," : "", kind, category,
+            2 * process + 1, row + 1);
     w->any = true;
 }
 
 static void name_process(struct writer *w, int process)
 {
-    begin_event(w, "M", process, 0);
+    begin_event(w, "M", "__metadata", process, 0);
     fprintf(w->out, "\"name\":\"process_name\",\"args\":{\"name\":\"rank %d (measured)\"}}", process);
-    begin_event(w, "M", process, 0);
+    begin_event(w, "M", "__metadata", process, 0);
     fprintf(w->out, "\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", 2 * process);
 }
 
 static void name_row(struct writer *w, int process, int row, int beside)
 {
-    begin_event(w, "M", process, row * CLAB_ROW_STRIDE + beside);
+    begin_event(w, "M", "__metadata", process, row * CLAB_ROW_STRIDE + beside);
     fprintf(w->out, "\"name\":\"thread_name\",\"args\":{\"name\":\"");
     if (row == CLAB_ROW_COLLECTIVE)
         fprintf(w->out, "NCCL");
@@ -188,7 +190,7 @@ static bool write_slice(struct writer *w, const struct slice *s)
     const int row = place(w, s);
     if (row < 0)
         return false;
-    begin_event(w, "X", s->process, row);
+    begin_event(w, "X", s->row == CLAB_ROW_COLLECTIVE ? "collective" : "channel", s->process, row);
     write_name(w->out, s->call);
     write_time(w->out, "ts", s->begin - w->origin);
     write_time(w->out, "dur", s->end - s->begin);

@@ -77,7 +77,7 @@ steps_of() {
     awk -v kept="$1" -v compute=8320 '
         function slice(rank, row, name, begin, duration, more) {
             printf "%s{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
-                mark, 2 * rank, row, name, begin, duration, more
+                mark, 2 * rank + 1, row + 1, name, begin, duration, more
             mark = ","
         }
         BEGIN {
@@ -131,10 +131,10 @@ accuses_no_job_that_is_well_on_a_busy_machine() {
 # What comes before the ranks' first collective is the program's start: loading, finding each other, filling arrays.
 leaves_out_the_program_s_start() {
     printf '{"traceEvents":[%s,%s,%s,%s],"otherData":{"kind":"measured","backend":"shm"}}\n' \
-        '{"ph":"X","pid":0,"tid":8320,"name":"memory","ts":0,"dur":500,"args":{"bytes":8}}' \
-        '{"ph":"X","pid":0,"tid":0,"name":"allreduce (ring)","ts":1000,"dur":29010,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
-        '{"ph":"X","pid":2,"tid":8320,"name":"memory","ts":25000,"dur":500,"args":{"bytes":8}}' \
-        '{"ph":"X","pid":2,"tid":0,"name":"allreduce (ring)","ts":30000,"dur":10,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
+        '{"ph":"X","pid":1,"tid":8321,"name":"memory","ts":0,"dur":500,"args":{"bytes":8}}' \
+        '{"ph":"X","pid":1,"tid":1,"name":"allreduce (ring)","ts":1000,"dur":29010,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
+        '{"ph":"X","pid":3,"tid":8321,"name":"memory","ts":25000,"dur":500,"args":{"bytes":8}}' \
+        '{"ph":"X","pid":3,"tid":1,"name":"allreduce (ring)","ts":30000,"dur":10,"args":{"algorithm":"ring","count":2,"bytes":8}}' \
         >"$scratch/start.json"
     writes '2 ranks, 1 step of 0.010 ms' "$scratch/start.json" &&
         grep -q '^# Left out: the first 30.000 ms, in which the program starts' "$scratch/out"
