@@ -98,7 +98,7 @@ links_to_what_is_there() {
 
 has_no_file_that_solves() {
     why=$(cd "$here" && find . -name after.c -o -name 'check*.c' -o -name model.c -o -name key.md -o -name grade.c -o -name '*reference*' \
-        -o -name 'sample-*' -o -path '*/halfway/*' -o -path '*/tests/*' -o -path '*/instructor/*' -o -name '*.o')
+        -o -name 'sample-*' -o -path '*/halfway/*' -o -path '*/tests/*' -o -path '*/instructor/*' -o -name '*.gift' -o -name '*.o')
     [ -z "$why" ]
 }
 

@@ -6,7 +6,7 @@
 
 . tests/cases.sh
 shopt -s nullglob
-pages=(README.md SECURITY.md CHANGELOG.md {backends,cmd,core,labs,sim,tests}/{*.md,*/*.md} labs/{,primer/}*/hints/*.md labs/primer/*/*.md)
+pages=(README.md SECURITY.md CHANGELOG.md {backends,cmd,core,labs,sim,tests}/{*.md,*/*.md} labs/{,primer/}*/hints/*.md labs/primer/*/*.md slides/README.md slides/instructor/{*.md,*/*.md})
 
 has_the_picture_that_the_kit_draws() {
     why="slides/ring.svg is not what \`commlab show ring --ranks 4 --format svg\` draws"
