@@ -104,7 +104,7 @@ a_program_of_the_kit_takes_trace() {
 traces_fit_the_format_of_other_readers() {
     local subject=()
     run 0 "$build/labs/07-ring-vs-tree/before" -n 3 --trace "$scratch/messages.json" 4K || return 1
-    run 0 "$commlab" bench allreduce -n 4 --algo ring --lanes 2 -b 4K -e 4K --seconds 0.02s --trace "$scratch/m.json" || return 1
+    run 0 "$commlab" bench allreduce -n 4 --algo ring --lanes 2 -b 4K -e 4K --seconds 0.005s --trace "$scratch/m.json" || return 1
     run 0 "$commlab" "${sim[@]}" --delay 3=50us --calls 3 --trace "$scratch/s.json" || return 1
     run 0 "$commlab" trace "$scratch/m.json" "$scratch/s.json" -o "$scratch/both.json" || return 1
     run 0 "$commlab" trace "$scratch/m.json" "$scratch/messages.json" -o "$scratch/two.json" || return 1

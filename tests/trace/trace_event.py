@@ -9,7 +9,9 @@
 """
 import json
 import sys
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from itertools import accumulate
 
 FIELDS = {
     "X": {"ts", "dur", "args"},
@@ -62,13 +64,27 @@ def faults_of_names(events):
                 yield f"{name[0]} of process {name[1]}, row {name[2]}: {names[name]} of them"
 
 
+class Row:
+    """Where a row has slices. slices: (begin, end), us."""
+
+    def __init__(self, slices):
+        slices = sorted(slices)
+        self.begins = [begin for begin, _ in slices]
+        self.last_ends = list(accumulate((end for _, end in slices), max))  # of all that begin no later
+
+    def has_one_at(self, when):
+        begun = bisect_right(self.begins, when)
+        return begun > 0 and self.last_ends[begun - 1] >= when
+
+
 def faults_of_arrows(events, slices):
+    rows = defaultdict(lambda: Row([]), ((row, Row(inside)) for row, inside in slices.items()))
     ends = defaultdict(dict)
     for e in events:
         if e["ph"] in "sf":
             when = e["ts"]
             ends[e["id"]][e["ph"]] = when
-            if not any(begin <= when <= end for begin, end in slices[e["pid"], e["tid"]]):
+            if not rows[e["pid"], e["tid"]].has_one_at(when):
                 yield f"arrow {e['id']}: no slice is there at its {e['ph']}"
     for number, two in ends.items():
         if set(two) != {"s", "f"} or two["s"] > two["f"]:
