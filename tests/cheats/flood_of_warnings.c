@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes the compiler complain without end: the file includes itself twice, 190 levels deep.
-// says: can not be compiled: it (took longer|ended|crashed)
+// says: can not be compiled: it (took longer|ended|crashed|held more memory)
 #include "cheat.h"
 
 #if __INCLUDE_LEVEL__ < 190

@@ -261,7 +261,12 @@ static void be_a_launcher(void)
         pause();
 }
 
-// On the second host of a job, ranks begin at 4.
+static bool are_those_of_the_environment(const int numbers[RANKS])
+{
+    return numbers[0] == FIRST && numbers[1] == FIRST + 1;
+}
+
+// On the second host of a job, ranks begin at 4. Until a rank has become its program, it has the launcher's environment.
 static void test_ranks_have_the_numbers_of_their_environment(void **state)
 {
     (void)state;
@@ -276,7 +281,7 @@ static void test_ranks_have_the_numbers_of_their_environment(void **state)
     }
     snprintf(name, sizeof name, "%d", (int)pid);
     const struct capture err = capture_begin(STDERR_FILENO); // there may be no ranks yet
-    for (const double until = clab_now() + TIME_LIMIT; numbers[RANKS - 1] < FIRST && clab_now() < until;) {
+    for (const double until = clab_now() + TIME_LIMIT; !are_those_of_the_environment(numbers) && clab_now() < until;) {
         struct netmon_ranks ranks;
         usleep(1000);
         if (netmon_ranks_find(name, &ranks) != CLAB_OK)
@@ -289,7 +294,7 @@ static void test_ranks_have_the_numbers_of_their_environment(void **state)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close(ends[0]), close(ends[1]);
-    assert_true(numbers[0] == FIRST && numbers[1] == FIRST + 1);
+    assert_true(are_those_of_the_environment(numbers));
 }
 
 // A connection of this process with itself, as rank 4: its pairs have that number, at both ends.
@@ -303,7 +308,8 @@ static void test_pairs_have_the_numbers_of_ranks(void **state)
     const struct netmon_ranks ranks = {&pid, &number, 1};
     struct netmon_socket *sockets;
     struct netmon_pair *pairs;
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+              here = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &bytes), 0);
