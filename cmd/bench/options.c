@@ -301,6 +301,22 @@ int bench_crowd(const struct bench_options *o)
     return o->backend && o->backend->time->is_exact ? (o->nranks + o->cores - 1) / o->cores : 1;
 }
 
+// What was not given. drawn: the seed, unless one was given
+static int complete(struct bench_options *o, uint64_t drawn)
+{
+    CLAB_TRY(take_listing(o));
+    if (!o->ncollectives)
+        o->collectives[o->ncollectives++] = CLAB_ALLREDUCE;
+    CLAB_TRY(resolve_ranks(o));
+    CLAB_TRY(resolve_backend(o));
+    CLAB_TRY(resolve_sizes(o));
+    if (o->seed == drawn && o->backend && o->backend->time->is_exact)
+        o->seed = 1; // where all is exact, nothing is left to chance
+    CLAB_TRY(check_files(o));
+    o->factor = o->factor ? o->factor : 4;
+    return CLAB_OK;
+}
+
 int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
 {
     static const struct clab_command_line line = {
@@ -323,16 +339,11 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
     CLAB_TRY(clab_options_parse(&line, argc, argv, &o));
     clab_job_options_apply(&o.job);
     o.net = o.net ? o.net : o.job.emulate;
-    CLAB_TRY(take_listing(&o));
-    if (!o.ncollectives)
-        o.collectives[o.ncollectives++] = CLAB_ALLREDUCE;
-    CLAB_TRY(resolve_ranks(&o));
-    CLAB_TRY(resolve_backend(&o));
-    CLAB_TRY(resolve_sizes(&o));
-    if (o.seed == drawn && o.backend && o.backend->time->is_exact)
-        o.seed = 1; // where all is exact, nothing is left to chance
-    CLAB_TRY(check_files(&o));
-    o.factor = o.factor ? o.factor : 4;
+    const int err = complete(&o, drawn);
+    if (err) {
+        clab_listing_free(o.listing);
+        return err;
+    }
     o.command = join_words(argc, argv);
     *options_p = o;
     return o.command ? CLAB_OK : CLAB_ENOMEM;
