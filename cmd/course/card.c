@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab card: alpha, beta, gamma and the rest, each with its unit and one sentence (cmd/lab/card.h).
 //
-// - A profile does not say how fast a core computes: a few products of matrices are timed here and now.
+// - A profile of a kit before 2026-11-28 does not say how fast a core computes: that is measured here and now.
 
 #include "cmd/command.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/called.h"
-#include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/machine.h"
@@ -18,37 +17,10 @@
 #include "core/base/output.h"
 #include "core/base/units.h"
 #include "core/job/job.h"
-#include "core/transport/backend.h"
 #include "cmd/course/unit.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/card.h"
-
-// ---- how fast a core computes --------------------------------------------------------------------------------
-
-enum { SIZE = 256, MOST_PRODUCTS = 400 };
-static const double timed = 0.05; // s
-
-// The best of several products of SIZE x SIZE floats. NAN: no memory
-static double measure_flops(void)
-{
-    const struct clab_device *device = clab_backend_find("shm")->device;
-    float *x = calloc(3, (size_t)SIZE * SIZE * sizeof *x);
-    double best = INFINITY;
-    if (!x)
-        return NAN;
-    for (int i = 0; i < 2 * SIZE * SIZE; i++)
-        x[i] = 1 + (float)(i % 7);
-    const struct clab_gemm product = {
-        .m = SIZE, .n = SIZE, .k = SIZE, .a = x, .b = x + SIZE * SIZE, .c = x + 2 * SIZE * SIZE};
-    const double begin = clab_now();
-    for (int i = 0; i < 2 || (i < MOST_PRODUCTS && clab_now() < begin + timed); i++) {
-        const double start = clab_now();
-        device->gemm(&product);
-        best = fmin(best, clab_now() - start);
-    }
-    free(x);
-    return 2.0 * SIZE * SIZE * SIZE / best;
-}
+#include "cmd/probe/flops.h"
 
 // ---- in words ------------------------------------------------------------------------------------------------
 
@@ -118,8 +90,9 @@ static void card_print(const struct card *card, FILE *out)
     if (card->is_measured)
         fprintf(out, "Of ranks that exchange again and again (16 calls, kept data), as the labs' models count.\n");
     if (card->is_doubtful)
-        clab_say_to(out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "
-                     "they were measured. Close these, and type ./commlab fit again.\n");
+        clab_say_to(
+            out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "
+                 "they were measured. Close these, and type ./commlab fit again.\n");
 }
 
 // ---- the command ---------------------------------------------------------------------------------------------
@@ -178,7 +151,7 @@ static int run(int argc, char **argv)
     if (err)
         return command_status(err);
     if (isnan(card.flops))
-        card.flops = measure_flops();
+        card.flops = probe_flops();
     card_print(&card, stdout);
     return command_status(keep(&card, &request));
 }

@@ -17,6 +17,7 @@
 #include "core/base/variables.h"
 #include "cmd/command.h"
 #include "cmd/kit/kit.h"
+#include "cmd/probe/flops.h"
 #include "core/comm/job.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
@@ -59,16 +60,18 @@ static const struct clab_option options[] = {
      "machine-NAME.net)",
      CLAB_TEXT_AT(struct request, output)},
     {"samples", 0, "FILE", "also write all samples here, as CSV", CLAB_TEXT_AT(struct request, samples)},
-    {"seconds", 0, "TIME", "measure for at most TIME, up to 60s (30s)",
+    {"seconds", 0, "TIME", "measure for at most TIME, up to 60s (12s)",
      CLAB_SECONDS(struct request, seconds, 1, SECONDS_AT_MOST)},
     {0},
 };
 
-// The largest buffer is much larger than the last cache, but takes only a small part of the memory.
+// The largest buffer is much larger than the last cache, but takes only a small part of the memory. A virtual machine
+// may see a cache of hundreds of megabytes that it shares with others: longer messages than this are rare.
 static size_t largest_buffer(const struct clab_machine *machine)
 {
+    const size_t at_most = 128 << 20;
     size_t bytes = 64 << 20;
-    while (bytes < 2 * machine->l3_bytes)
+    while (bytes < at_most && bytes < 2 * machine->l3_bytes)
         bytes *= 2;
     while (bytes > 1 << 20 && machine->memory_bytes && bytes > machine->memory_bytes / 32)
         bytes /= 2;
@@ -105,8 +108,9 @@ static int find_path(struct request *r)
 {
     const char *emulated = clab_variable_given(CLAB_VARIABLE_EMULATE);
     if (!r->output && emulated) {
-        clab_error("fit: this machine emulates %s (CLAB_EMULATE): name the file of that profile by -o, or unset the variable",
-                   emulated);
+        clab_error(
+            "fit: this machine emulates %s (CLAB_EMULATE): name the file of that profile by -o, or unset the variable",
+            emulated);
         return CLAB_EINVAL;
     }
     if (!r->output) {
@@ -177,6 +181,7 @@ static int measure(struct fit_session *session, struct fit_ranks *ranks)
     if (!session->backend->protocols.memory)
         CLAB_TRY(find_longest(session, ranks));
     CLAB_TRY(fit_rounds(session, ranks, &record));
+    session->flops = probe_flops(); // both at a time, as ranks compute
     int err = ranks->rank == 0 ? fit_report(session, &record) : CLAB_OK;
     fit_record_free(&record);
     return err;
@@ -234,7 +239,7 @@ static int run_job(const struct request *r, struct fit_session *session)
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {.options = options, .about = doc};
-    struct request request = {.seconds = 30};
+    struct request request = {.seconds = 12};
     struct fit_session session;
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/stats.h"
@@ -119,7 +120,7 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
             out[n++] = bytes;
         break;
     case SIZES_LEVELS:
-        for (size_t bytes = LEAST_LEVEL; bytes <= 4 * reach->largest; bytes *= is_edge(bytes) ? 2 : 4)
+        for (size_t bytes = LEAST_LEVEL; bytes <= 2 * reach->largest; bytes *= is_edge(bytes) ? 2 : 4)
             out[n++] = bytes;
     }
     return n;
@@ -188,18 +189,26 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
     return task->how->probe == CLAB_PROBE_POST ? time_post(r, task, turns) : time_turns(r, task, turns);
 }
 
-// Rank 0 decides.
-static int agree_on_turns(struct fit_ranks *r, const struct fit_task *task, double seconds, double once, int *turns_p)
+// How often a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
+struct pace {
+    int batches, turns; // turns of a batch
+};
+
+static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, double seconds, double once,
+                         struct pace *pace)
 {
-    double wanted = seconds / FIT_BATCHES / task->how->messages / (once > 1e-9 ? once : 1e-9);
-    *turns_p = wanted < 1 ? 1 : wanted > MOST_TURNS ? MOST_TURNS : (int)wanted;
-    return clab_broadcast(r->comm, turns_p, turns_p, 1, CLAB_I32, 0);
+    const double turns = seconds / task->how->messages / fmax(once, 1e-9); // in all
+    if (turns < pace->batches)
+        *pace = (struct pace){turns < 1 ? 1 : (int)turns, 1};
+    else
+        pace->turns = turns / pace->batches > MOST_TURNS ? MOST_TURNS : (int)(turns / pace->batches);
+    return clab_broadcast(r->comm, pace, pace, sizeof *pace / sizeof(int), CLAB_I32, 0);
 }
 
-// A placement sample and a batch. If another process took a rank's core during either, the sample is dropped
-// (cmd/probe/placement.h).
+// A placement sample and a batch. *whole_p: no other process took a rank's core during either (cmd/probe/placement.h).
+// Else there is no placement sample.
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
-                      struct clab_placement_sample *probed)
+                      struct clab_placement_sample *probed, bool *whole_p)
 {
     const double before = probe_interruptions();
     if (r->comm->backend->protocols.memory)
@@ -208,27 +217,36 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     double interruptions = probe_interruptions() - before;
     CLAB_TRY(r->err);
     CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
-    if (interruptions > 0)
+    *whole_p = interruptions == 0;
+    if (!*whole_p)
         *probed = (struct clab_placement_sample){0};
     return CLAB_OK;
 }
 
-// The median of a few batches, each of at least one turn.
+// The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are
+// interrupted, the least is nearest: others' work only adds.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
-    double batches[FIT_BATCHES];
-    struct clab_placement_sample all_probed[FIT_BATCHES] = {0};
-    int turns, n = nbatches;
+    enum { TRIES = 3, REST = 3000 }; // per batch; us, after which the kernel leaves a process its core for some ms
+    double batches[TRIES * FIT_BATCHES];
+    struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
+    struct pace pace = {.batches = nbatches};
+    int n = 0, nwhole = 0;
     time_batch(r, task, 1); // the first touch
     const double once = time_batch(r, task, 1);
     CLAB_TRY(r->err);
-    CLAB_TRY(agree_on_turns(r, task, seconds, once, &turns));
-    for (int i = 0; i < nbatches; i++)
-        CLAB_TRY(time_alone(r, task, turns, &batches[i], &all_probed[i]));
+    CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
+    for (; nwhole < pace.batches && n < TRIES * pace.batches; n++) {
+        bool is_whole;
+        CLAB_TRY(time_alone(r, task, pace.turns, &batches[n], &all_probed[n], &is_whole));
+        nwhole += is_whole;
+        if (!is_whole)
+            usleep(REST);
+    }
     if (r->comm->backend->protocols.memory)
-        n = probe_keep_same(batches, all_probed, nbatches, probed_p);
-    *took_p = clab_quantile(batches, n, 0.5);
+        n = probe_keep_same(batches, all_probed, n, probed_p);
+    *took_p = clab_quantile(batches, n, nwhole ? 0.5 : 0);
     return r->err;
 }
 

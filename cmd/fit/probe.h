@@ -27,9 +27,10 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-enum { FIT_BATCHES = 7 }; // per task, while there is time
+enum { FIT_BATCHES = 3 }; // per task and round
 
-// Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most; collective. *sample_p is set at rank 0;
+// Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most, and in fewer if these take longer;
+// collective. *sample_p is set at rank 0;
 // *probed_p is the placement of the cores, if it matters (cmd/probe/placement.h), or zeros.
 //   errors: the backend's
 int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,

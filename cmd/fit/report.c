@@ -22,17 +22,17 @@
 enum {
     RANKS = 2,
     RANKS_PER_NODE = 1024,
-    FEW_ROUNDS = 3,
     FAR = 6
 }; // FAR: the latency probe may take this many times as long in another placement
 
 // The samples of one placement of the cores.
 struct placement {
     struct clab_placement_sample probed; // while the cores were at their fastest; zeros: no placement sample
-    int nrounds;                         // most samples of a task
+    int nrounds;                         // samples that nearly every task has
     int ntasks;
-    int lacking;                 // tasks without a sample here: we take interrupted ones, or those of another placement
-    struct clab_sample *samples; // (nrounds, ntasks): tasks that have fewer repeat theirs
+    int lacking; // tasks without a sample here: we take interrupted ones, or those of another placement
+    struct clab_sample
+        *samples; // (nrounds, ntasks): medians of those that have more; those that have fewer repeat theirs
     struct clab_fit fit;
     double noise; // 0: not known, of too few rounds
 };
@@ -144,42 +144,89 @@ static double way_of(const struct fit_session *s, const struct fit_record *recor
     return comes ? factor_seen(record->all_probed[i].fresh, probed.fresh, FAR) : 1;
 }
 
-static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
-                       int which, struct placement *p)
+// What is known of one task in a placement.
+struct task_samples {
+    double *seconds; // (n)
+    int n;
+    bool is_there; // else it is of another placement
+};
+
+static void find_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
+                        int which, struct clab_placement_sample probed, int task, struct task_samples *found)
 {
-    int n = record->ntasks, rounds = record->nrounds;
-    CLAB_TRY(look_of(record, all, which, &p->probed));
-    p->ntasks = n;
-    if (!(p->samples = malloc((size_t)(n * rounds) * sizeof *p->samples)))
+    for (int i = task; i < record->ntasks * record->nrounds; i += record->ntasks)
+        if (is_taken(record, all, which, probed.call, task, i)) {
+            const bool is_there = is_of(record, all, which, i);
+            found->is_there |= is_there;
+            found->seconds[found->n++] =
+                is_there ? at_pace(s, record, i, probed) : record->samples[i].seconds / way_of(s, record, i, probed);
+        }
+}
+
+static void find_any(const struct fit_record *record, int task, struct task_samples *found)
+{
+    found->is_there = true;
+    for (int i = task; i < record->ntasks * record->nrounds; i += record->ntasks)
+        if (record->samples[i].seconds > 0)
+            found->seconds[found->n++] = record->samples[i].seconds;
+}
+
+// What nine tasks of ten have: the number of rounds.
+static int common_rounds(const struct task_samples *tasks, int ntasks, double *room)
+{
+    for (int i = 0; i < ntasks; i++)
+        room[i] = tasks[i].is_there ? tasks[i].n : 1;
+    return (int)clab_quantile(room, ntasks, 0.1);
+}
+
+// The median of each nrounds-th sample from `round` on.
+static double round_of(const struct task_samples *task, int round, int nrounds, double *room)
+{
+    int n = 0;
+    for (int i = round % task->n; i < task->n; i += nrounds)
+        room[n++] = task->seconds[i];
+    return clab_quantile(room, n, 0.5);
+}
+
+static int fill(const struct fit_record *record, const struct task_samples *tasks, double *room, struct placement *p)
+{
+    p->ntasks = record->ntasks;
+    p->nrounds = common_rounds(tasks, p->ntasks, room);
+    p->samples = malloc((size_t)(p->ntasks * p->nrounds) * sizeof *p->samples);
+    if (!p->samples)
         return CLAB_ENOMEM;
-    for (int task = 0; task < n; task++) {
-        int found = 0;
-        bool has = false;
-        for (int i = task; i < n * rounds; i += n)
-            if (is_taken(record, all, which, p->probed.call, task, i)) {
-                const bool is_there = is_of(record, all, which, i);
-                p->samples[found * n + task] = record->samples[i];
-                p->samples[found++ * n + task].seconds =
-                    is_there ? at_pace(s, record, i, p->probed)
-                             : record->samples[i].seconds / way_of(s, record, i, p->probed);
-                has |= is_there;
-            }
-        p->lacking += !has;
-        p->nrounds = found > p->nrounds ? found : p->nrounds;
-        for (int i = found; i < rounds; i++)
-            p->samples[i * n + task] = p->samples[i % found * n + task];
+    for (int task = 0; task < p->ntasks; task++) {
+        p->lacking += !tasks[task].is_there;
+        for (int i = 0; i < p->nrounds; i++) {
+            p->samples[i * p->ntasks + task] = record->samples[task];
+            p->samples[i * p->ntasks + task].seconds = round_of(&tasks[task], i, p->nrounds, room);
+        }
     }
     return CLAB_OK;
 }
 
-static int take_all(const struct fit_record *record, struct placement *p)
+// all: NULL on a wire, where every sample counts
+static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
+                       int which, struct placement *p)
 {
-    size_t bytes = (size_t)(record->ntasks * record->nrounds) * sizeof *p->samples;
-    p->nrounds = record->nrounds;
-    if (!(p->samples = malloc(bytes)))
-        return CLAB_ENOMEM;
-    memcpy(p->samples, record->samples, bytes);
-    return CLAB_OK;
+    const int n = record->ntasks, rounds = record->nrounds;
+    struct task_samples *tasks = calloc((size_t)n, sizeof *tasks);
+    double *room = malloc((size_t)(n * rounds + n + rounds) * sizeof *room), *rest = room + n * rounds;
+    int err = tasks && room ? CLAB_OK : CLAB_ENOMEM;
+    if (!err && all)
+        err = look_of(record, all, which, &p->probed);
+    for (int task = 0; task < n && !err; task++) {
+        tasks[task].seconds = room + task * rounds;
+        if (all)
+            find_placed(s, record, all, which, p->probed, task, &tasks[task]);
+        else
+            find_any(record, task, &tasks[task]);
+    }
+    if (!err)
+        err = fill(record, tasks, rest, p);
+    free(room);
+    free(tasks);
+    return err;
 }
 
 static int find_placements(const struct fit_record *record, struct clab_placements *all_p)
@@ -206,7 +253,7 @@ static int take_samples(const struct fit_session *s, const struct fit_record *re
     struct clab_placements all;
     *n_p = 1;
     if (!s->backend->protocols.memory)
-        return take_all(record, &placements[0]);
+        return take_placed(s, record, NULL, 0, &placements[0]);
     CLAB_TRY(find_placements(record, &all));
     *n_p = all.n;
     for (int i = 0; i < all.n; i++)
@@ -230,7 +277,7 @@ static int estimate(const struct fit_session *s, int ntasks, struct placement *p
         seconds[i] = p->samples[i].seconds;
     if (!err)
         err = clab_fit_combine(nets, p->nrounds, &p->fit);
-    if (!err && p->nrounds >= FEW_ROUNDS)
+    if (!err && p->nrounds >= FIT_FEW_ROUNDS)
         err = clab_fit_noise(seconds, p->nrounds, ntasks, &p->noise);
     free(seconds);
     free(nets);
@@ -242,6 +289,22 @@ static int estimate(const struct fit_session *s, int ntasks, struct placement *p
 static const char *where(const struct fit_session *s)
 {
     return s->backend->protocols.memory ? "shared memory" : s->across ? "between hosts" : "within a host";
+}
+
+// A core reads each byte that it copies, and writes it.
+static double memory_of(const struct clab_net *net)
+{
+    return net->levels[net->nlevels - 1].copy[CLAB_ALONE] / 2;
+}
+
+static void describe_core(const struct fit_session *s, struct clab_fit *fit)
+{
+    struct clab_net *const parts[] = {&fit->median, &fit->low, &fit->high};
+    for (int i = 0; i < 3; i++) {
+        parts[i]->compute.present = s->flops > 0;
+        parts[i]->compute.flops[CLAB_FP32] = s->flops;
+        parts[i]->compute.memory = memory_of(parts[i]);
+    }
 }
 
 static void describe(const struct fit_session *s, struct placement *p, struct clab_net *net)
@@ -271,8 +334,8 @@ static void say(const struct fit_session *s, const struct placement *p, const ch
         snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, alpha));
     if (p->noise > 0)
         snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
-    printf("%s: %sone message: alpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line, clab_seconds_text(link->alpha, alpha),
-           clab_rate_text(1 / link->beta, beta),
+    printf("%s: %sone message: alpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line,
+           clab_seconds_text(link->alpha, alpha), clab_rate_text(1 / link->beta, beta),
            s->backend->protocols.memory     ? ""
            : link->port == CLAB_PORT_DUPLEX ? " each way"
                                             : " by one core for both ways",
@@ -302,7 +365,7 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
         clab_warn("fit: %s", warning);
     if (!err && p->lacking)
         clab_warn("fit: %s: %s; run nothing else, or say --seconds 60s", path, lacking);
-    if (!err && p->nrounds < FEW_ROUNDS)
+    if (!err && p->nrounds < FIT_FEW_ROUNDS)
         clab_warn(
             "fit: %s has too few rounds of probes (%d) to know their noise: run nothing else, or say --seconds 60s",
             path, p->nrounds);
@@ -319,9 +382,10 @@ static void say_too_busy(const struct fit_session *s, const struct placement *p,
     const bool is_kept = access(s->path, R_OK) == 0;
     if (p->lacking)
         snprintf(lacking, sizeof lacking, "%d of %d probes were interrupted", p->lacking, p->ntasks);
-    clab_error("fit: this machine was too busy to measure: %s. Close other programs, and run ./commlab fit again (at most "
-               "one minute with --seconds 60s).%s The reason: %s",
-               lacking, is_kept ? " The profile that is there stays in use." : "", why);
+    clab_error(
+        "fit: this machine was too busy to measure: %s. Close other programs, and run ./commlab fit again (at most "
+        "one minute with --seconds 60s).%s The reason: %s",
+        lacking, is_kept ? " The profile that is there stays in use." : "", why);
 }
 
 // We check both profiles before we write either file.
@@ -329,6 +393,7 @@ static int prepare_placement(const struct fit_session *s, struct placement *p, c
 {
     struct clab_log_held held;
     describe(s, p, &p->fit.median);
+    describe_core(s, &p->fit);
     snprintf(p->fit.median.other_name, sizeof p->fit.median.other_name, "%s", other);
     clab_log_hold(&held);
     const int err = clab_fit_check(&p->fit, path);

@@ -14,71 +14,17 @@
 #include "cmd/kit/progress.h"
 #include "cmd/probe/placement.h"
 
-enum { ROUNDS = 9, ROUNDS_AT_MOST = 64 }; // wanted; room for
+enum { ROUNDS_AT_MOST = 64, CHUNK = 8 }; // room for; tasks between two looks at the progress
 
-static const double enough = 30;         // s, the most per task
-static const double lacking_share = 0.2; // of the time, for lacking samples after all rounds
-static const double hurried_part = 0.5;  // of the time, by which the first round must end
-static const double fastest_part = 0.05; // of a placement's samples: they show how fast its cores are
+static const double spent_on_tasks = 0.25;// of the time: the rest is their first turns, and looks at the cores
+static const double hurried_part = 0.5;   // of the time, by which the first round must end
+static const double fastest_part = 0.05;  // of a placement's samples: they show how fast its cores are
+static const double loose = 0.04;         // the half of a task's range, as a part of its median, that is too much
 
-// Seconds per task. More time means more rounds, since the cores move meanwhile.
+// Seconds per task, so that FIT_FEW_ROUNDS fit into half the time.
 static double each_of(const struct fit_session *session, const struct fit_record *record)
 {
-    return 0.5 * fmin(session->seconds, enough) / ROUNDS / record->ntasks;
-}
-
-// How to time a task: not at all, if the time is up; once, if the first round would take all of it; else in full. Rank 0
-// decides.
-static int choose_pace(const struct fit_session *session, struct fit_ranks *ranks, const struct fit_record *record,
-                       int i, double begin, int *batches_p)
-{
-    const double spent = (clab_now() - begin) / session->seconds;
-    const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (i + 1);
-    *batches_p = spent >= 1 ? 0 : is_late ? 1 : FIT_BATCHES;
-    if (ranks->rank == 0 && i % 8 == 0)
-        kit_progress("fit: %3.0f %%", 100 * spent);
-    return clab_broadcast(ranks->comm, batches_p, batches_p, 1, CLAB_I32, 0);
-}
-
-// *is_over_p: the time is up, and the round is not whole.
-static int run_round(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
-                     double begin, bool *is_over_p)
-{
-    int first = record->nrounds * record->ntasks, batches;
-    double each = each_of(session, record);
-    *is_over_p = false;
-    for (int i = 0; i < record->ntasks; i++) {
-        CLAB_TRY(choose_pace(session, ranks, record, i, begin, &batches));
-        if (!batches) {
-            *is_over_p = true;
-            if (ranks->rank == 0 && record->nrounds == 0)
-                clab_error(
-                    "fit: this machine was too busy to measure: %g s were up after %d of %d probes, and no profile is "
-                    "written. Close other programs, or give --seconds 60s",
-                    session->seconds, i, record->ntasks);
-            return record->nrounds ? CLAB_OK : CLAB_ETIMEOUT;
-        }
-        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, batches, &record->samples[first + i],
-                              &record->all_probed[first + i]));
-    }
-    record->nrounds++;
-    return CLAB_OK;
-}
-
-// Rank 0 decides when the next round would end too late.
-static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record,
-                      double begin, double seconds)
-{
-    bool is_over = false;
-    for (int go = 1; go;) {
-        CLAB_TRY(run_round(session, ranks, record, begin, &is_over));
-        if (is_over)
-            return CLAB_OK;
-        double spent = clab_now() - begin;
-        go = record->nrounds < ROUNDS_AT_MOST - 1 && spent + spent / record->nrounds < seconds;
-        CLAB_TRY(clab_broadcast(ranks->comm, &go, &go, 1, CLAB_I32, 0));
-    }
-    return CLAB_OK;
+    return 0.5 * spent_on_tasks * session->seconds / FIT_FEW_ROUNDS / record->ntasks;
 }
 
 int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p)
@@ -96,18 +42,7 @@ int fit_fastest_calls(const struct fit_record *record, const struct clab_placeme
     return CLAB_OK;
 }
 
-// ---- lacking samples -----------------------------------------------------------------------------------------
-
-// Whether `task` has a sample in the usual placement, with the cores at their fastest.
-static bool is_made(const struct fit_record *record, struct clab_placement_sample usual, int task)
-{
-    const struct clab_placements one = {1, {usual.fresh}};
-    for (int i = task; i <= record->nrounds * record->ntasks + task; i += record->ntasks)
-        if (clab_fit_placement_of(&one, record->all_probed[i].fresh) == 0 &&
-            probe_is_calm(record->all_probed[i].call, usual.call))
-            return true;
-    return false;
-}
+// ---- which tasks need more ----------------------------------------------------------------------------------
 
 // The usual placement, by rank 0's placement samples; zeros if all were interrupted.
 static int find_usual(const struct fit_record *record, struct clab_placement_sample *usual_p)
@@ -129,43 +64,111 @@ static int find_usual(const struct fit_record *record, struct clab_placement_sam
     return fit_fastest_calls(record, &all, 0, &usual_p->call);
 }
 
-// One more round, of lacking samples only: we repeat each until it succeeds or the time is up. Other tasks have no
-// sample in this round.
-static int run_lacking(struct fit_ranks *ranks, struct fit_record *record, double each, double begin, double until)
+// The task's samples that show what it takes: in shared memory those in the usual placement, with the cores at their
+// fastest. Returns how many.
+static int samples_of(const struct fit_record *record, struct clab_placement_sample usual, bool places, int task,
+                      double seconds[ROUNDS_AT_MOST])
+{
+    const struct clab_placements one = {1, {usual.fresh}};
+    int n = 0;
+    for (int i = task; i < record->nrounds * record->ntasks; i += record->ntasks) {
+        const struct clab_placement_sample probed = record->all_probed[i];
+        if (record->samples[i].seconds > 0 &&
+            (!places || (clab_fit_placement_of(&one, probed.fresh) == 0 && probe_is_calm(probed.call, usual.call))))
+            seconds[n++] = record->samples[i].seconds;
+    }
+    return n;
+}
+
+// Whether the task has too few samples, or such as differ too much.
+static bool is_loose(const struct fit_record *record, struct clab_placement_sample usual, bool places, int task)
+{
+    double seconds[ROUNDS_AT_MOST];
+    const int n = samples_of(record, usual, places, task, seconds);
+    return n < FIT_FEW_ROUNDS || (clab_quantile(seconds, n, 0.75) - clab_quantile(seconds, n, 0.25)) / 2 >
+                                     loose * clab_quantile(seconds, n, 0.5);
+}
+
+// ---- rounds --------------------------------------------------------------------------------------------------
+
+// What rank 0 decides of a task: it is timed in so many batches, or passed over, or the time is up.
+enum { PASS = 0, STOP = -1 };
+
+struct course {
+    const struct fit_session *session;
+    struct clab_placement_sample usual; // of the rounds before; zeros: of none
+    double begin;
+};
+
+static int decide(const struct course *course, const struct fit_record *record, int task)
+{
+    const bool places = course->session->backend->protocols.memory;
+    const double spent = (clab_now() - course->begin) / course->session->seconds;
+    if (spent >= 1)
+        return STOP;
+    if (record->nrounds >= FIT_FEW_ROUNDS && !is_loose(record, course->usual, places, task))
+        return PASS;
+    const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (task + 1);
+    return is_late ? 1 : FIT_BATCHES;
+}
+
+static int say_too_slow(const struct course *course, const struct fit_record *record, int task)
+{
+    clab_error(
+        "fit: this machine was too busy to measure: %g s were up after %d of %d probes, and no profile is written. "
+        "Close other programs, or give --seconds 60s",
+        course->session->seconds, task, record->ntasks);
+    return CLAB_ETIMEOUT;
+}
+
+// The tasks that need a sample. Others have none in this round. *ntimed_p: how many were timed; 0: the rounds are over
+static int run_round(const struct course *course, struct fit_ranks *ranks, struct fit_record *record, int *ntimed_p)
 {
     const int first = record->nrounds * record->ntasks;
-    struct clab_placement_sample usual = {0};
-    if (ranks->rank == 0)
-        CLAB_TRY(find_usual(record, &usual));
-    for (int go = 1; go;) {
-        go = 0;
-        for (int i = 0; i < record->ntasks; i++) {
-            int lacks = ranks->rank == 0 && !is_made(record, usual, i) && clab_now() < until;
-            if (lacks)
-                kit_progress("fit: %3.0f %%", 100 * (clab_now() - begin) / (until - begin));
-            CLAB_TRY(clab_broadcast(ranks->comm, &lacks, &lacks, 1, CLAB_I32, 0));
-            if (lacks)
-                CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, FIT_BATCHES, &record->samples[first + i],
-                                      &record->all_probed[first + i]));
-            go |= lacks;
+    const double each = each_of(course->session, record);
+    int decided = PASS;
+    *ntimed_p = 0;
+    for (int i = 0; i < record->ntasks && decided != STOP; i++) {
+        if (ranks->rank == 0) {
+            decided = decide(course, record, i);
+            if (i % CHUNK == 0)
+                kit_progress("fit: %3.0f %%", 100 * (clab_now() - course->begin) / course->session->seconds);
         }
+        CLAB_TRY(clab_broadcast(ranks->comm, &decided, &decided, 1, CLAB_I32, 0));
+        if (decided == STOP && record->nrounds == 0)
+            return ranks->rank == 0 ? say_too_slow(course, record, i) : CLAB_ETIMEOUT;
+        if (decided <= 0)
+            continue;
+        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, decided, &record->samples[first + i],
+                              &record->all_probed[first + i]));
+        ++*ntimed_p;
     }
     record->nrounds++;
+    if (decided == STOP)
+        *ntimed_p = 0;
+    return CLAB_OK;
+}
+
+// All tasks a few times, and then those that need more, until none does or the time is up.
+static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record)
+{
+    struct course course = {.session = session, .begin = clab_now()};
+    for (int ntimed = 1; ntimed && record->nrounds < ROUNDS_AT_MOST;) {
+        if (ranks->rank == 0 && session->backend->protocols.memory && record->nrounds)
+            CLAB_TRY(find_usual(record, &course.usual));
+        CLAB_TRY(run_round(&course, ranks, record, &ntimed));
+    }
     return CLAB_OK;
 }
 
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p)
 {
-    const bool places = session->backend->protocols.memory;
-    const double begin = clab_now(), seconds = session->seconds * (places ? 1 - lacking_share : 1);
     struct fit_record record = {0};
     CLAB_TRY(fit_tasks_make(&session->reach, &record.tasks, &record.ntasks));
     size_t room = (size_t)record.ntasks * ROUNDS_AT_MOST;
     record.samples = calloc(room, sizeof *record.samples);
     record.all_probed = calloc(room, sizeof *record.all_probed);
-    int err = record.samples && record.all_probed ? run_rounds(session, ranks, &record, begin, seconds) : CLAB_ENOMEM;
-    if (!err && places)
-        err = run_lacking(ranks, &record, each_of(session, &record), begin, begin + session->seconds);
+    int err = record.samples && record.all_probed ? run_rounds(session, ranks, &record) : CLAB_ENOMEM;
     if (ranks->rank == 0)
         kit_progress_clear();
     if (err)

@@ -18,19 +18,22 @@ struct fit_session {
     const char *samples; // the file of the samples; NULL: none
     double seconds;      // to measure
     bool across;         // the two ranks are on two nodes
+    double flops;        // flop/s of rank 0's core in f32; NAN: not known
     struct clab_machine machine;
     struct fit_reach reach;
 };
 
+enum { FIT_FEW_ROUNDS = 3 }; // of fewer, nothing tells how far probes are from themselves
+
 // All samples, and a placement sample of the cores beside each.
 struct fit_record {
     struct fit_task *tasks;
-    int ntasks, nrounds;                      // complete rounds
-    struct clab_sample *samples;              // (nrounds, ntasks)
+    int ntasks, nrounds;
+    struct clab_sample *samples;              // (nrounds, ntasks); without time: not timed in that round
     struct clab_placement_sample *all_probed; // (nrounds, ntasks); zeros: no placement sample
 };
 
-// Run rounds until the next would end too late; collective. The record is valid at rank 0.
+// Run rounds until each task's samples agree, or the time is up; collective. The record is valid at rank 0.
 //   errors: CLAB_ENOMEM, the backend's
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p);
 void fit_record_free(struct fit_record *record);

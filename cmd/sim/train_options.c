@@ -163,7 +163,7 @@ static const struct clab_option options[] = {
      CLAB_NAME(REQUEST, optimizer, &optimizers)},
     {"type", 0, "NAME", "type of gradients in the reduction (float)", CLAB_NAME(REQUEST, type, &clab_type_names)},
     CLAB_HEADING("Where and how:"),
-    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine, which needs --compute)",
+    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine)",
      CLAB_TEXT_AT(REQUEST, net_name)},
     {"ranks", 'r', "LIST", "ranks: `2,4,8`, or a range such as 1-131072 (8)", CLAB_TEXT_AT(REQUEST, ranks_text)},
     {"buckets", 0, "LIST", "bytes per bucket, at least 1K; a list or range for a curve (25M)",

@@ -90,6 +90,7 @@ static void write_key(FILE *file, const struct net_key *key, struct parts parts)
     case NET_PERCENT: fprintf(file, "%s = %.2f %%\n", key->name, hundredths(*(const double *)value)); break;
     case NET_TEXT:
     case NET_NAME: write_text(file, key, value); break;
+    case NET_FLOPS: fprintf(file, "%s = %.4g Gflop/s\n", key->name, *(const double *)value / 1e9); break;
     default: break; // of a topology, which is never fitted
     }
 }
@@ -126,6 +127,8 @@ void clab_fit_print(FILE *file, const struct clab_fit *fit, const char *const *r
         fprintf(file, "# %s\n", *remarks);
     write_section(file, "net", "", part_at(fit, 0));
     write_section(file, "profile", "", part_at(fit, 0));
+    if (net->compute.present)
+        write_section(file, "compute", "", part_at(fit, 0));
     write_link(file, fit, offsetof(struct clab_net, intra));
     write_link(file, fit, offsetof(struct clab_net, inter));
     for (int i = 0; i < net->nlevels; i++) {

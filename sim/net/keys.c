@@ -59,7 +59,7 @@ const struct net_key net_keys[] = {
     REDUCER(radix, NET_COUNT),
     REDUCER(hop, NET_SECONDS),
     REDUCER(beta, NET_PER_BYTE),
-    COMPUTE("f64", NET_FLOPS, true, flops[CLAB_FP64]),
+    COMPUTE("f64", NET_FLOPS, false, flops[CLAB_FP64]),
     COMPUTE("f32", NET_FLOPS, true, flops[CLAB_FP32]),
     COMPUTE("tf32", NET_FLOPS, false, flops[CLAB_TF32]),
     COMPUTE("f16", NET_FLOPS, false, flops[CLAB_FP16]),

@@ -143,8 +143,9 @@ int clab_net_compute(const struct clab_net *net, enum clab_precision precision, 
         return CLAB_OK;
     }
     if (!c->present) {
-        clab_error("network '%s' has no section [compute], so work has no price: add one to its file (sim/nets/README.md)",
-                   net->name);
+        clab_error(
+            "network '%s' has no section [compute], so work has no price: add one to its file (sim/nets/README.md)",
+            net->name);
         return CLAB_ENOENT;
     }
     if (!(flop >= 0 && bytes >= 0)) {
@@ -154,7 +155,12 @@ int clab_net_compute(const struct clab_net *net, enum clab_precision precision, 
     int p = (int)precision;
     while (p > 0 && !(c->flops[p] > 0))
         p--;
-    *seconds_p = fmax(flop / c->flops[p], bytes * c->memory);
+    if (flop > 0 && !(c->flops[p] > 0)) {
+        clab_error("network '%s' does not say how fast it computes in f64: add f64 to [compute] in its file",
+                   net->name);
+        return CLAB_ENOENT;
+    }
+    *seconds_p = fmax(flop > 0 ? flop / c->flops[p] : 0, bytes * c->memory);
     return CLAB_OK;
 }
 

@@ -278,6 +278,7 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     strcpy(fit.median.machine, "none");
     strcpy(fit.median.date, "never");
     fit.median.probed.line = 280e-9;
+    fit.median.compute = (struct clab_compute){.present = true, .flops[CLAB_FP32] = 135.25e9, .memory = 20e-12};
     assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
     fit.median.probed.line = 95e-9;
     fit.median.noise = 0.0125;
@@ -286,6 +287,8 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     assert_int_equal(clab_net_load(path, &net), CLAB_OK);
     assert_string_equal(net->title, "a made-up machine");
     assert_true(net->noise == 0.0125);
+    assert_true(net->compute.present && fabs(net->compute.flops[CLAB_FP32] / 135.25e9 - 1) < 1e-3);
+    assert_true(fabs(net->compute.memory / 20e-12 - 1) < 1e-3);
     assert_int_equal(net->nlevels, fit.median.nlevels);
     assert_true(fabs(net->call / call - 1) < 1e-3);
     assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
