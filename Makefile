@@ -75,7 +75,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full bench-peers fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -160,6 +160,9 @@ bench-full: all ## both, in one report
 	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
 	$(call run_matrix,--device cuda)
 	$(Q)$(B)/commlab report
+
+bench-peers: all ## compare with Open MPI and MPICH on this machine: PEERS_RANKS="2 4" PEERS_BACKEND=ofi (tests/peers/bench.sh)
+	$(Q)tests/peers/bench.sh $(B) || [ $$? -eq 3 ]
 
 report: all ## draw all of results/, say what it means, and put it on one page: build/report/index.html
 	$(Q)$(B)/commlab report
