@@ -18,7 +18,7 @@
 #include "core/base/err.h"
 
 enum { MOST_WORDS = 24, MOST_SOURCE = 1 << 20, MOST_SHOWN = 400 };
-static const double compile_seconds = 20;
+static const double compile_seconds = GRADING_RUN_SECONDS;
 
 // Takes every `what` out of the text.
 static void leave_out(char *text, const char *what)
@@ -52,7 +52,8 @@ static void add_complaints(struct grading *g, const char *path, char *why, size_
 static void say_end(const struct sandbox_result *result, double seconds, char why[512])
 {
     if (result->end == SANDBOX_LATE)
-        snprintf(why, 512, "it %s (%.3g s)", sandbox_end_texts[result->end], seconds);
+        snprintf(why, 512, "it %s (%.3g s; all runs together may take %d s)", sandbox_end_texts[result->end], seconds,
+                 GRADING_SECONDS);
     else if (result->end != SANDBOX_ENDED)
         snprintf(why, 512, "it %s", sandbox_end_texts[result->end]);
     else if (WIFSIGNALED(result->status))
@@ -72,7 +73,7 @@ static struct grading_run run_boxed(struct grading *g, enum guest guest, char *c
     snprintf(complaints, sizeof complaints, "%s/complaints", g->folder);
     seconds = seconds < g->left ? seconds : g->left;
     if (g->err || seconds <= 0) {
-        snprintf(run.why, sizeof run.why, "the 60 s of this submission are over");
+        snprintf(run.why, sizeof run.why, "the %d s that all runs of a submission may take are over", GRADING_SECONDS);
         return run;
     }
     const struct sandbox box = {.folder = g->box, .seconds = seconds, .memory = (size_t)2 << 30, .processes = 40,

@@ -19,7 +19,8 @@
 //   reach, and a score is the same on every machine, busy or not.
 // - The code is compiled and run in a sandbox (cmd/sandbox), in an empty folder, with a clean environment. What it leaves is
 //   read as data: of bounded size, and no links.
-// - A submission gets 60 s of two cores in all. What is over that ends, and costs the tests that needed it.
+// - A submission gets GRADING_SECONDS of two cores in all, and each compilation or run GRADING_RUN_SECONDS of them, or less.
+//   What is over that ends, and costs the tests that needed it.
 // - The first award of a test counts. A test that nothing is awarded to has no points, and says the last reason that
 //   grading_fail gave, or that the homework's build gave.
 // - Seeds come from the student's ID and from the class's salt, so hidden tests differ from those that a student sees.
@@ -30,6 +31,9 @@
 #include <stdint.h>
 
 struct grading;
+
+// Real seconds: of all that is compiled and run for a submission, and of one compilation or run at most.
+enum { GRADING_SECONDS = 60, GRADING_RUN_SECONDS = 20 };
 
 // One row of a result. Points of all tests of a homework: those of its rubric that a machine gives.
 struct homework_test {
