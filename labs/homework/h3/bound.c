@@ -96,12 +96,50 @@ int h3_bound(const struct h3_case *c, struct h3_bounds *bounds_p)
     return err;
 }
 
+int h3_fixed(const struct h3_case *c, double parts, double *exposed_p)
+{
+    struct making m = {.c = c};
+    const int err = try(&m, (double)h3_all_bytes(c) / parts, exposed_p);
+    free(m.did.actions);
+    return err;
+}
+
+// ---- points --------------------------------------------------------------------------------------------------------
+
+static const double full_to = 1.03, none_from = 1.5; // times the best
+
+double h3_share(const struct h3_bounds *b, double exposed)
+{
+    const double none = fmin(b->none, none_from * b->best), share = (none - exposed) / (none - full_to * b->best);
+    return floor(100 * fmax(0, fmin(1, share)) + 0.5) / 100;
+}
+
+// ---- networks that are worth a homework ------------------------------------------------------------------------------
+
+// Parts of all bytes that are no good on a network; 0: there are no more. Those that are good there are between or beside.
+enum { PARTS = 3 };
+static const double bad_parts[H3_NETWORKS][PARTS] = {{4, 20}, {4, 10, 14}, {8, 30}};
+static const double bad_from = 1.3, least = 0.03; // times the best; of the backward pass
+
+static int judge(int which, const struct h3_case *c, const struct h3_bounds *b, bool *is_worth_p)
+{
+    *is_worth_p = b->best >= least * h3_backward(c) && b->none >= none_from * b->best && b->each >= 1.1 * b->best;
+    for (int i = 0; i < PARTS && bad_parts[which][i] > 0 && *is_worth_p; i++) {
+        double exposed;
+        CLAB_TRY(h3_fixed(c, bad_parts[which][i], &exposed));
+        *is_worth_p = exposed >= bad_from * b->best;
+    }
+    return CLAB_OK;
+}
+
 int h3_choose_network(int which, uint64_t seed, struct h3_case *c, struct h3_bounds *b)
 {
     for (uint64_t i = 0; i < 100; i++) {
+        bool is_worth;
         h3_network(which, clab_mix(seed + (uint64_t)which, i), c);
         CLAB_TRY(h3_bound(c, b));
-        if (b->none - b->best > b->none / 3 && b->each - b->best > (b->none - b->best) / 4)
+        CLAB_TRY(judge(which, c, b, &is_worth));
+        if (is_worth)
             return CLAB_OK;
     }
     clab_error("h3: of 100 models and networks for the seed %llu, none is worth a homework", (unsigned long long)seed);

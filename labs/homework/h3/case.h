@@ -54,8 +54,8 @@ void h3_branched(int which, uint64_t seed, struct h3_case *c);
 // Models of any kind, by a seed.
 enum { H3_SHAPES = 3 };
 void h3_shape(int which, uint64_t seed, struct h3_case *c);
-// What is timed, by a seed: on the first network bytes take most of the backward pass; on the second more than all of
-// it; on the third starting a collective is slow.
+// What is timed, by a seed: on the first network bytes take most of the backward pass; on the second a little more than all
+// of it, and starts next to nothing; on the third starting a collective is slow.
 enum { H3_NETWORKS = 3 };
 void h3_network(int which, uint64_t seed, struct h3_case *c);
 
@@ -63,5 +63,6 @@ void h3_network(int which, uint64_t seed, struct h3_case *c);
 
 // What the harness reads (harness.c).
 void h3_write(const struct h3_case *c, FILE *file);
-// What a student reads: a network for `--net`.
+// What a student reads: the model and all numbers of a case, with when each gradient is ready; a network for `--net`.
+void h3_write_model(const struct h3_case *c, FILE *file);
 void h3_write_network(const struct h3_case *c, FILE *file);

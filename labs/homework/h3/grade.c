@@ -3,8 +3,9 @@
 //
 // - The code runs once, on all cases (harness.c). It leaves what it has called; the grader replays that on real numbers
 //   (replay.h), and prices it on the simulator (price.h).
-// - Points of a network: between one collective for all after the backward pass (none) and the best of a row of bucket
-//   sizes (all). Wrong parameters have no time.
+// - Points of a network: all for the best of a row of bucket sizes, none for half as much again, or for one
+//   collective after the backward pass. The networks differ so much that no fixed size is near the best on two of them
+//   (bound.c). Wrong parameters have no time.
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #include "labs/homework/h3/start.h"
 
 enum { CASES = H3_PLAIN + H3_BRANCHED + H3_SHAPES + H3_NETWORKS, MOST = 48 << 20 };
-static const double seconds_at_most = 20, full_from = 0.97; // the part of what can be won that gives all points
 
 struct graded_case {
     const char *test;
@@ -105,49 +105,46 @@ static void award_parameters(struct grading *g, const struct graded_case cases[C
     grading_note(g, test, "%s", wrong->verdict.why);
 }
 
-// The first thing to change for a better time; NULL: nothing.
-static const char *advice(const struct graded_case *one, double won, char out[256])
+// Where to look for a better time: what is slow, and a question. NULL: nothing is.
+static const char *advice(const struct graded_case *one, double share, char out[256])
 {
     const struct h3_time *t = &one->time;
     const int n = h3_parameters(&one->c);
     char text[CLAB_TEXT];
-    if (won >= full_from)
+    if (share >= 1)
         return NULL;
+    clab_seconds_text(t->collectives * 2 * log2(one->c.ranks) * one->c.alpha, text);
     if (t->stalled > 0.01 * h3_backward(&one->c))
-        snprintf(out, 256,
-                 "you wait during the backward pass, which stands still for %s. Start collectives in ready(), and "
-                 "wait for them in finish().",
+        snprintf(out, 256, "you wait during the backward pass, which stands still for %s. Which call in ready() waits?",
                  clab_seconds_text(t->stalled, text));
     else if (t->collectives == 1)
-        snprintf(out, 256,
-                 "one bucket for all: it starts when the backward pass is over, and nothing hides it. Send "
-                 "several.");
+        snprintf(out, 256, "one bucket for all: it starts when the backward pass is over. What does the network do until then?");
     else if (t->early == 0)
         snprintf(out, 256,
-                 "all %d collectives start in finish(), when there is nothing left to hide them. Start each one in "
-                 "ready(), when its last gradient is there.",
+                 "all %d collectives start in finish(), when there is nothing left to hide them. What does the network do during "
+                 "the backward pass?",
                  t->collectives);
     else if (t->collectives >= n)
         snprintf(out, 256,
-                 "one collective per parameter: each of the %d pays 2 log2(ranks) alpha = %s before its first "
-                 "byte. Put several gradients into a bucket.",
-                 n, clab_seconds_text(2 * log2(one->c.ranks) * one->c.alpha, text));
-    else if (t->collectives > one->bounds.buckets)
+                 "one collective per parameter: each of the %d pays its start, 2 log2(ranks) alpha, before its first byte: %s in all. "
+                 "Is there so much time?",
+                 n, text);
+    else if (t->collectives > 1.3 * one->bounds.buckets)
         snprintf(out, 256,
-                 "%d buckets are too many here: starting them takes too long. Compute their size from alpha, beta and "
-                 "the times of the gradients.",
-                 t->collectives);
-    else if (t->collectives < one->bounds.buckets)
+                 "%d buckets are too many here: their starts take %s in all, before any byte. Where do alpha and the number of ranks "
+                 "come into your choice?",
+                 t->collectives, text);
+    else if (1.3 * t->collectives < one->bounds.buckets)
         snprintf(out, 256,
-                 "%d buckets are too few here: the first one starts late, and the last one is long. Compute their "
-                 "size from alpha, beta and the times of the gradients.",
+                 "%d buckets are too few here. Draw the time line: when does the first one start, and how long does the last one "
+                 "travel after the backward pass?",
                  t->collectives);
     else if (t->works_late)
         snprintf(out, 256,
-                 "you scale and update only when all collectives are over. Update a bucket as soon as it is there, "
-                 "while others travel.");
+                 "you scale and update only when all collectives are over. What does the processor do while the last bucket "
+                 "travels?");
     else
-        snprintf(out, 256, "the buckets are not of the best sizes.");
+        snprintf(out, 256, "you have about as many buckets as the best, but not of the best sizes. Which bucket is waited for last?");
     return out;
 }
 
@@ -161,14 +158,13 @@ static void award_time(struct grading *g, const struct graded_case *one, bool is
             grading_note(g, one->test, "%s", one->verdict.why);
         return;
     }
-    const double won = (b->none - one->time.exposed) / (b->none - b->best);
-    const double share = floor(100 * fmax(0, fmin(1, won / full_from)) + 0.5) / 100;
+    const double share = h3_share(b, one->time.exposed);
     clab_seconds_text(one->time.exposed, mine);
     clab_seconds_text(b->none, none);
     clab_seconds_text(b->best, best);
     grading_award(g, one->test, share, "%s exposed per step, in %d collective%s; %s without overlap, %s is well done",
                   mine, one->time.collectives, one->time.collectives == 1 ? "" : "s", none, best);
-    if (advice(one, won, out))
+    if (advice(one, share, out))
         grading_note(g, one->test, "%s", out);
     grading_note(g, one->test, "%s: %d ranks, %d parameters, %s, backward pass %s, alpha %.3g us, beta %.3g ns/B",
                  one->c.name, one->c.ranks, h3_parameters(&one->c), clab_size_text(h3_all_bytes(&one->c), size),
@@ -182,7 +178,7 @@ static void grade_all(struct grading *g, struct graded_case cases[CASES])
         grading_fail(g, NULL, "the cases can not be made: is there memory?");
         return;
     }
-    const struct grading_run run = grading_run(g, "", seconds_at_most);
+    const struct grading_run run = grading_run(g, "", GRADING_RUN_SECONDS);
     const char *text = grading_file(g, "actions", MOST, &bytes);
     if (!run.ended)
         grading_fail(g, NULL, "%s", run.why); // also why there is no file

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Homework h3, inside the sandbox: calls a student's begin, ready and finish, and writes down what they call.
+// How the grader runs your mine.c: this program calls begin, ready and finish, and writes down what they call. You need not
+// read it. To see what your code does, use try.c.
 //
-// - Reads `cases` (case.c, h3_write), writes `actions`. Each rank of each case is a process of its own, as in a real job,
+// - Reads the file `cases`, which the grader writes; writes the file `actions`. Each rank of each case is a process of its own, as in a real job,
 //   so variables are each rank's own.
-// - Nothing is computed here and no time is taken: the order of the calls is all that is judged, by grade.c.
+// - Nothing is computed here and no time is taken: the grader judges the order of the calls alone, in another process.
 // - A rank's lines are written by its parent, when it has ended: "end" if it returned from all steps, else why not. After a
 //   rank that computes without an end, no other is run.
 

@@ -34,8 +34,15 @@ struct h3_bounds {
 };
 //   errors: as h3_price
 int h3_bound(const struct h3_case *c, struct h3_bounds *bounds_p);
+// What is exposed if a bucket is sent when it has all bytes / `parts`.  errors: as h3_price
+int h3_fixed(const struct h3_case *c, double parts, double *exposed_p);
 
-// h3_network for the first of the seeds that follow from `seed` on which thinking pays: one collective per parameter loses
-// at least a quarter of what can be won, and one for all loses a third of its time at least.
+// Which part of a network's points a time is worth: 1 for the best or 3 % more, 0 for half as much again or for one
+// collective after the pass.
+double h3_share(const struct h3_bounds *bounds, double exposed);
+
+// h3_network for the first of the seeds that follow from `seed` on which thinking pays: one collective for all exposes half
+// as much again as the best, or more, and one per parameter a tenth more; and so do parts of all bytes that are good on
+// the other two networks (a third more).
 //   errors: as h3_price, CLAB_EINVAL (there is none, logged)
 int h3_choose_network(int which, uint64_t seed, struct h3_case *c, struct h3_bounds *bounds_p);

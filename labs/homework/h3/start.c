@@ -6,9 +6,35 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 #include "cmd/grade/homework.h"
 #include "cmd/grade/seed.h"
 #include "labs/homework/h3/price.h"
+
+static int close_new(FILE *file, const char *path)
+{
+    if (!fclose(file))
+        return CLAB_OK;
+    clab_error("%s can not be written: is the disk full?", path);
+    return CLAB_ENOENT;
+}
+
+// The model that is trained there: what begin() learns of it by step_facts.
+static int write_model(const struct h3_case *c, const char *folder, int which)
+{
+    char path[PATH_MAX], size[CLAB_TEXT], pass[CLAB_TEXT];
+    snprintf(path, sizeof path, "%s/model-%d.csv", folder, which + 1);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        clab_error("%s can not be written: is the disk full, or the folder read only?", path);
+        return CLAB_ENOENT;
+    }
+    h3_write_model(c, file);
+    CLAB_TRY(close_new(file, path));
+    printf("  work/h3/model-%d.csv (its model: %d parameters, %s; backward pass %s)\n", which + 1, h3_parameters(c),
+           clab_size_text(h3_all_bytes(c), size), clab_seconds_text(h3_backward(c), pass));
+    return CLAB_OK;
+}
 
 static int write_network(const struct h3_case *c, const char *folder, int which)
 {
@@ -20,10 +46,7 @@ static int write_network(const struct h3_case *c, const char *folder, int which)
         return CLAB_ENOENT;
     }
     h3_write_network(c, file);
-    if (fclose(file)) {
-        clab_error("%s can not be written: is the disk full?", path);
-        return CLAB_ENOENT;
-    }
+    CLAB_TRY(close_new(file, path));
     printf("  work/h3/network-%d.net (%s: %d ranks)\n", which + 1, c->name, c->ranks);
     return CLAB_OK;
 }
@@ -37,6 +60,7 @@ int h3_start(const char *student, const char *folder)
     for (int which = 0; which < H3_NETWORKS; which++) {
         CLAB_TRY(h3_choose_network(which, seed, &c, &bounds));
         CLAB_TRY(write_network(&c, folder, which));
+        CLAB_TRY(write_model(&c, folder, which));
     }
     return CLAB_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Right, and of middling speed: a fixed bucket size, and no update before all collectives are over. See sample-C.md.
+// Right, and slow on most networks: a fixed bucket size, and no update before all collectives are over.
 
 #include "labs/homework/h3/step.h"
 
