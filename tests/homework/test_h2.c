@@ -162,6 +162,57 @@ static void test_the_kit_s_own_form_is_refused(void **state)
                    "incompatible pointer type");
 }
 
+// What a command writes, errors too.
+static int run(char out[1 << 16], const char *format, ...)
+{
+    char command[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(command, sizeof command, format, list);
+    va_end(list);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    out[fread(out, 1, (1 << 16) - 1, pipe)] = 0;
+    return pclose(pipe);
+}
+
+// It finds the own cluster beside itself, and has the grader's time: of the reference that is the formula's.
+static void test_try_prices_on_the_own_cluster(void **state)
+{
+    static char out[1 << 16];
+    char folder[] = "/tmp/commlab-h2-XXXXXX", words[80], *at;
+    const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
+    struct h2_cluster cluster;
+    struct h2_scale scale;
+    uint64_t seed;
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(homework_h2.start("s1", folder), CLAB_OK);
+    if (run(out, "'%s/labcc' -o %s/try %s labs/homework/h2/try.c 2>&1", build, folder, reference) || out[0])
+        fail_msg("%s", out);
+    assert_int_equal(run(out, "%s/try 2>&1", folder), 0);
+    assert_int_equal(homework_seed(NULL, "s1", "h2 cluster", &seed), CLAB_OK);
+    assert_int_equal(h2_cluster_choose(seed, &cluster, &scale), CLAB_OK);
+    snprintf(words, sizeof words, "in virtual time: %.2f ms\nThe reference, your teacher's solution, takes %.2f ms", 1e3 * scale.reference,
+             1e3 * scale.reference);
+    if (!strstr(out, words))
+        fail_msg("no '%s' in: %s", words, out);
+    snprintf(words, sizeof words, "%.2f times the array", 2.0 * (cluster.nhosts - 1) / cluster.nhosts);
+    at = strstr(out, "Sent to other hosts");
+    assert_true(at && strstr(at, words));
+    // Other hosts: no reference. Hosts that the network has not, and no network: no time, and the reason.
+    assert_int_equal(run(out, "%s/try 0 1 0 2>&1", folder), 0);
+    assert_true(strstr(out, "in virtual time: ") && !strstr(out, "The reference"));
+    assert_int_equal(run(out, "%s/try 0 0 0 0 0 0 0 2>&1", folder), 0);
+    assert_non_null(strstr(out, "No time: the network of"));
+    assert_int_equal(run(out, "rm %s/network.net; %s/try 0 1 2>&1", folder, folder), 0);
+    assert_non_null(strstr(out, "network.net is not there. ./commlab start h2"));
+    assert_true(run(out, "%s/try 2>&1", folder) != 0 && strstr(out, "does not name your ranks' hosts"));
+    run(out, "rm -r %s", folder);
+}
+
 // Each file of wrong/ says in a line "// expects: TEST: WORDS" what the message of that test has.
 static void expect_words(const char *path)
 {
@@ -258,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_the_starter_builds_and_says_what_to_do),
         cmocka_unit_test(test_the_kit_s_own_form_is_refused),
         cmocka_unit_test(test_each_mistake_is_named),
+        cmocka_unit_test(test_try_prices_on_the_own_cluster),
         cmocka_unit_test(test_a_schedule_is_read_whole_or_not_at_all),
         cmocka_unit_test(test_words_that_are_no_schedule_are_refused),
     };

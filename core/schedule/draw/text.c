@@ -218,6 +218,8 @@ static void print_legend(const struct clab_trace *trace, FILE *out)
     fprintf(out, "t: round. \"→1%s\": send %sto rank 1; ←3: receive from rank 3%s.\n", is_barrier ? "" : " c0",
             is_barrier ? "" : "chunk 0 ",
             clab_collective_reduces(trace->problem.collective) ? "; +3: receive, and add" : "");
+    if (trace->problem.lanes > 1 && !is_barrier)
+        fprintf(out, "1:c0: chunk 0 of lane 1. Lanes are copies of the schedule, each on its own part of the array.\n");
     if (!is_barrier && sends_from(trace, CLAB_INPUT))
         fprintf(out, "i0: chunk 0 of what the rank had before; c0: of its result.\n");
     if (sends_from(trace, CLAB_SCRATCH))

@@ -272,7 +272,10 @@ static bool land(struct clab_replay *r, int rank, const struct clab_post *post, 
     }
     const uint64_t *more = set_at(r->waiting_set, r, from);
     if (r->waiting_identity[from] % r->chunks != chunk % r->chunks && !clab_listing_is_even(r->problem->listing))
-        return fail_step(r, CLAB_FLAW_SIZE, rank, chunk, "gets a chunk of another place in its block");
+        return clab_replay_fail(r, CLAB_FLAW_SIZE, rank, r->actors[rank].stage, chunk,
+                                "%schunk %d gets what was chunk %d, and the two may differ in size",
+                                step->dst.buffer == CLAB_SCRATCH ? "scratch " : "", chunk,
+                                r->waiting_identity[from] % r->chunks);
     if (reduces && r->identity[to] == NOTHING)
         return fail_step(r, CLAB_FLAW_UNDEFINED, rank, chunk, "reduces into a chunk that it does not have");
     if (reduces && r->identity[to] != r->waiting_identity[from])

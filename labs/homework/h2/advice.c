@@ -19,7 +19,8 @@ static const char *const about[CLAB_FLAW_COUNT] = {
     [CLAB_FLAW_UNDEFINED] = "The rank sends or adds a chunk that it does not have yet. Scratch is empty until a receive or a copy has filled it.",
     [CLAB_FLAW_LENGTH] = "Sender and receiver name different numbers of chunks for one message. Messages of two ranks match in "
                          "order: compare the first stages of both in which they talk.",
-    [CLAB_FLAW_SIZE] = "A chunk is moved to a chunk of another size: chunk 3 must come to a chunk 3, in data or in scratch.",
+    [CLAB_FLAW_SIZE] = "Chunks are not all of one size: 10 numbers in 4 chunks are 3, 3, 2 and 2 of them. So chunk 3 may only come to a "
+                       "chunk 3, in data or in scratch. Name the same chunk in the send and in its recv, and in a copy twice.",
     [CLAB_FLAW_MIXED] = "Two different chunks are added up. The receiver must name the chunk that the sender sends; are both "
                         "counted from the same rank or host?",
     [CLAB_FLAW_DOUBLE_COUNT] = "An array is added twice: the sum that comes in has it already. Does a rank send a complete sum to one "
@@ -123,6 +124,7 @@ const char *h2_advice_pattern(const struct h2_pattern *pattern, char text_p[H2_A
 
 // ---- right, and slow ---------------------------------------------------------------------------------------------------
 
+// Where to look, and a question. What to do instead is the task.
 const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_cluster *cluster, char text_p[H2_ADVICE])
 {
     const struct h2_traffic *t = &schedule->traffic;
@@ -131,14 +133,16 @@ const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_
         return text_p;
     struct clab_text text = clab_text_begin(text_p, H2_ADVICE);
     if (t->is_ring && t->crossings > cluster->nhosts)
-        clab_text_add(&text, "This is a ring that passes from host to host %d times; with its ranks in the order of hosts it would %d times. ",
+        clab_text_add(&text, "This is a ring that passes from host to host %d times, on %d hosts. Which of these passes are needed?",
                       t->crossings, cluster->nhosts);
-    if (t->is_ring)
-        clab_text_add(&text, "In a ring of all ranks, a host sends %.2f times the array at least. ",
-                      2.0 * (cluster->nranks - 1) / cluster->nranks);
-    clab_text_add(&text, "Add up each host's arrays on that host first, so that it sends to others its sum only: %d hosts then need "
-                         "2 (%d-1)/%d = %.2f times the array.",
-                  cluster->nhosts, cluster->nhosts, cluster->nhosts, t->least);
+    else if (t->is_ring)
+        clab_text_add(&text, "This is a ring of all %d ranks, and each pass between hosts carries what all ranks need. In the formula of "
+                             "task 1, whom do you count: ranks, or hosts?",
+                      cluster->nranks);
+    else
+        clab_text_add(&text, "Host %d has %d rank%s. Look at what they send to other hosts: does the same sum, or a part of it, go "
+                             "there more than once? What is the least that the other hosts must know of this one?",
+                      t->host, cluster->size[t->host], cluster->size[t->host] == 1 ? "" : "s");
     return text_p;
 }
 
@@ -149,7 +153,7 @@ const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_c
     if (t->sent > t->least * (1 + 1e-9))
         h2_advice_bytes(schedule, cluster, text_p);
     else if (!t->exchanges)
-        snprintf(text_p, H2_ADVICE, "No rank sends to another host and receives from another in one stage. An adapter can do both at the "
-                                    "same time: let it.");
+        snprintf(text_p, H2_ADVICE, "Bytes are the least, so look at what waits: no rank sends to another host and receives from another in "
+                                    "one stage. What does each adapter do meanwhile?");
     return text_p;
 }

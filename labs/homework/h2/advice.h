@@ -19,6 +19,7 @@ struct h2_pattern {
 };
 const char *h2_advice_pattern(const struct h2_pattern *pattern, char text_p[H2_ADVICE]);
 
-// Of one that is proved: why too much goes between hosts, or why it takes too long. "": nothing can be told.
+// Of one that is proved: where to look if too much goes between hosts, or if it takes too long: a pointer, not the solution.
+// "": nothing can be told.
 const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_cluster *cluster, char text_p[H2_ADVICE]);
 const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, char text_p[H2_ADVICE]);

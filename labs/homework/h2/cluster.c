@@ -166,14 +166,18 @@ void h2_cluster_text(const struct h2_cluster *cluster, const char *student, char
                   cluster->nranks, cluster->nhosts);
     add_places(cluster, &text);
     clab_text_add(&text, "# The host of each rank, from rank 0 on: %s\n", h2_cluster_hosts(cluster, hosts, sizeof hosts));
-    clab_text_add(&text, "# It adds up arrays of %zu bytes (%zu MiB).\n\n", cluster->bytes, cluster->bytes >> 20);
+    clab_text_add(&text, "# It adds up arrays of %zu bytes (%zu MiB).\n", cluster->bytes, cluster->bytes >> 20);
+    clab_text_add(&text, "# work/h2/try puts your ranks where they are. ./commlab sim --net does not: there, ranks fill host 0 first, "
+                         "%d of them, then host 1.\n\n",
+                  cluster->slots);
     clab_text_add(&text, "[net]\ntitle = the cluster of homework h2\nnodes = %d          ; hosts\nranks = %d          ; at "
                          "most, on a host\ngamma = %d GB/s     ; bytes that a rank adds up per second\n\n",
                   cluster->nhosts, cluster->slots, cluster->inside_gbs);
     clab_text_add(&text, "[link intra]         ; two ranks of one host\nalpha = 1 us         ; per message\nbeta = %d GB/s\n\n",
                   cluster->inside_gbs);
-    clab_text_add(&text, "[link inter]         ; two ranks of different hosts\nalpha = %d us\nbeta = %d Mb/s\n\n",
-                  cluster->alpha_us, cluster->mbits);
+    clab_text_add(&text, "[link inter]         ; two ranks of different hosts\nalpha = %d us\nbeta = %d Mb/s       ; "
+                         "megabits, 1e6 bits: %g MB/s, 1e6 bytes\n\n",
+                  cluster->alpha_us, cluster->mbits, cluster->mbits / 8.0);
     clab_text_add(&text, "[topology]\nadapters = 1         ; per host: its ranks share it. It sends and receives at the same "
                          "time\n");
 }

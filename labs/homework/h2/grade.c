@@ -21,15 +21,17 @@ static const char own_seed[] = "h2 cluster", hidden_seed[] = "h2 hidden cluster"
 // What is asked of the student's code, in this order: 1 to 16 ranks, the student's own and a hidden cluster, and some that
 // tell mistakes apart. If it crashes, those before count.
 enum { FIRST, LAST = FIRST + 15, OWN, HIDDEN, EVEN, EVEN_3, DEALT, DEALT_3, ORDERED, ORDERED_10, CASES };
-enum { MOST_BYTES = 48 << 20, MOST_SECONDS = 20 };
+enum { MOST_BYTES = 48 << 20 };
 
 struct h2 {
     struct grading *grading;
     struct h2_cluster clusters[CASES];
     struct h2_scale scales[CASES]; // of OWN and HIDDEN
     struct h2_schedule schedules[CASES];
-    struct grading_run run;
-    bool is_read; // its result
+    struct grading_run runs[2]; // of all cases; of those from OWN on, where the first did not come so far
+    bool is_read[2];            // its result
+    int stopped[2];             // the case that the run did not come back from; CASES: there is none
+    int by[CASES];              // which run a case belongs to
 };
 
 // ---- the clusters ------------------------------------------------------------------------------------------------------
@@ -56,30 +58,50 @@ static int choose(struct h2 *h2)
 
 // ---- what the code says ------------------------------------------------------------------------------------------------
 
-static void ask(struct h2 *h2)
+// One run of the student's code, on the cases from `first` on.
+static void ask(struct h2 *h2, int which, int first)
 {
     char question[CASES * 96];
     struct clab_text text = clab_text_begin(question, sizeof question);
-    for (int i = 0; i < CASES; i++)
+    for (int i = first; i < CASES; i++) {
         h2_schedule_ask(&h2->clusters[i], &text);
+        h2->by[i] = which;
+    }
     grading_give(h2->grading, "ask", question, strlen(question));
-    h2->run = grading_run(h2->grading, "ask schedules", MOST_SECONDS);
+    h2->runs[which] = grading_run(h2->grading, "ask schedules", GRADING_RUN_SECONDS);
 }
 
-static int read_all(struct h2 *h2)
+static int read_all(struct h2 *h2, int which, int first)
 {
     struct h2_words words = {0};
     struct clab_verifier *verifier;
     size_t bytes = 0;
     words.data = grading_file(h2->grading, "schedules", MOST_BYTES, &bytes);
-    h2->is_read = words.data != NULL;
+    h2->is_read[which] = words.data != NULL;
     words.count = words.data ? bytes / sizeof(int32_t) : 0;
+    h2->stopped[which] = CASES;
     CLAB_TRY(clab_verifier_create(&verifier));
     int err = CLAB_OK;
-    for (int i = 0; i < CASES && !err; i++)
+    for (int i = first; i < CASES && !err; i++) {
         err = h2_schedule_read(&words, &h2->clusters[i], verifier, &h2->schedules[i]);
+        if (!h2->schedules[i].is_there && i < h2->stopped[which])
+            h2->stopped[which] = i;
+    }
     clab_verifier_free(verifier);
     return err;
+}
+
+// A loop without an end at 16 ranks does not cost the time on the own cluster: that is asked once more, in a run of its own.
+static int ask_all(struct h2 *h2)
+{
+    ask(h2, 0, FIRST);
+    CLAB_TRY(read_all(h2, 0, FIRST));
+    if (h2->runs[0].ended || h2->stopped[0] >= OWN)
+        return CLAB_OK;
+    for (int i = OWN; i < CASES; i++)
+        h2_schedule_free(&h2->schedules[i]);
+    ask(h2, 1, OWN);
+    return read_all(h2, 1, OWN);
 }
 
 // ---- the proof ---------------------------------------------------------------------------------------------------------
@@ -95,19 +117,38 @@ static void note(struct h2 *h2, const char *key, const char *text)
         grading_note(h2->grading, key, "%s", text);
 }
 
+// Why there is no schedule for a case: what became of the run, or of the case that it did not come back from.
+static void say_absent(const struct h2 *h2, int i, struct clab_text *text)
+{
+    const int which = h2->by[i], stopped = h2->stopped[which];
+    const struct h2_cluster *earlier = &h2->clusters[stopped < CASES ? stopped : i];
+    char hosts[64];
+    if (!h2->is_read[which])
+        clab_text_add(text, "%s", h2->runs[which].ended ? "your code left no result that can be read, a plain file of at most 48 MiB"
+                                                        : h2->runs[which].why);
+    else if (h2->runs[which].ended)
+        clab_text_add(text, "your code ended before this one was whole: does it call exit(), or write more than 48 MiB of steps?");
+    else if (stopped < i)
+        clab_text_add(text, "not asked, since your code did not come back from an earlier one, %d rank%s on hosts %s",
+                      earlier->nranks, earlier->nranks == 1 ? "" : "s",
+                      h2_cluster_hosts(earlier, hosts, sizeof hosts));
+    else
+        clab_text_add(text, "%s", h2->runs[which].why);
+}
+
 // Why a case has no proof: what was seen, in one sentence.
 static const char *why(const struct h2 *h2, int i, char *text_p, size_t room)
 {
     const struct h2_schedule *s = &h2->schedules[i];
+    struct clab_text text = clab_text_begin(text_p, room);
     char hosts[64];
-    h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts);
-    snprintf(text_p, room, "with %d rank%s on hosts %s: %s%s%s", h2->clusters[i].nranks,
-             h2->clusters[i].nranks == 1 ? "" : "s", hosts, s->flaw > 0 ? clab_flaw_text((enum clab_flaw)s->flaw) : "",
-             s->flaw > 0 ? ": " : "",
-             s->is_there || s->text[0] ? s->text
-             : !h2->run.ended          ? h2->run.why
-             : h2->is_read             ? "your code wrote too many steps"
-                                       : "your code left no result that can be read, a plain file of at most 48 MiB");
+    clab_text_add(&text, "with %d rank%s on hosts %s: ", h2->clusters[i].nranks, h2->clusters[i].nranks == 1 ? "" : "s",
+                  h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
+    if (!s->is_there && !s->text[0])
+        say_absent(h2, i, &text);
+    else
+        clab_text_add(&text, "%s%s%s", s->flaw > 0 ? clab_flaw_text((enum clab_flaw)s->flaw) : "", s->flaw > 0 ? ": " : "",
+                      s->text);
     return text_p;
 }
 
@@ -227,7 +268,7 @@ static void judge_time(struct h2 *h2, int i, const char *key)
         return;
     }
     grading_award(h2->grading, key, speed(scale, seconds),
-                  "%.2f ms; reference %.2f ms; best shipped %.2f ms (%s), with ranks in the order of hosts %.2f ms (%s); "
+                  "%.2f ms; your teacher's solution, the reference, %.2f ms; the kit's best algorithm %.2f ms (%s), with ranks in the order of hosts %.2f ms (%s); "
                   "nobody can be below %.2f ms",
                   1e3 * seconds, 1e3 * scale->reference, 1e3 * scale->shipped, scale->shipped_name, 1e3 * scale->ordered,
                   scale->ordered_name, 1e3 * scale->bound);
@@ -242,8 +283,7 @@ static void judge_time(struct h2 *h2, int i, const char *key)
 static int judge(struct h2 *h2)
 {
     CLAB_TRY(choose(h2));
-    ask(h2);
-    CLAB_TRY(read_all(h2));
+    CLAB_TRY(ask_all(h2));
     judge_proof(h2);
     judge_bytes(h2);
     judge_time(h2, OWN, "time");
@@ -266,13 +306,26 @@ static void grade(struct grading *g)
 
 // ---- starting ----------------------------------------------------------------------------------------------------------
 
-static int write_network(const struct h2_cluster *cluster, const char *student, const char *path)
+// The times between which points lie are no secret: the grader says them, too. try.c reads them from here.
+static void write_known(const struct h2_scale *scale, FILE *file)
+{
+    fprintf(file,
+            "\n# What is known of this cluster, in the simulator's virtual time:\n"
+            "#   the reference, your teacher's solution: %.2f ms. So much, or less, gives all points\n"
+            "#   the best of the kit's own algorithms, with your ranks where they are: %.2f ms (%s). So much gives none\n"
+            "#   the best of them, if ranks stood in the order of hosts: %.2f ms (%s). So much gives half\n",
+            1e3 * scale->reference, 1e3 * scale->shipped, scale->shipped_name, 1e3 * scale->ordered, scale->ordered_name);
+}
+
+static int write_network(const struct h2_cluster *cluster, const struct h2_scale *scale, const char *student,
+                         const char *path)
 {
     char text[4096];
     struct clab_output output;
     h2_cluster_text(cluster, student, text, sizeof text);
     CLAB_TRY(clab_output_open(path, &output));
     fputs(text, output.file);
+    write_known(scale, output.file);
     return clab_output_close(&output);
 }
 
@@ -286,7 +339,7 @@ static int start(const char *student, const char *folder)
     CLAB_TRY(h2_cluster_choose(seed, &cluster, &scale));
     if (asprintf(&path, "%s/network.net", folder) < 0)
         return CLAB_ENOMEM;
-    const int err = write_network(&cluster, student, path);
+    const int err = write_network(&cluster, &scale, student, path);
     if (!err)
         printf("  work/h2/network.net (your cluster: %d ranks on %d hosts)\n", cluster.nranks, cluster.nhosts);
     free(path);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Runs beside a student's mine.c, in a sandbox: asks it for the steps of every rank, and writes them down. Nobody trusts
-// what it writes; schedule.c reads it as data.
+// How the grader runs your mine.c: this program asks it for the steps of every rank, and writes them down. It runs apart,
+// without access to other files, and what it writes is only data: the grader proves and prices them in another process.
+// You need not read it. To see what your code does, use try.c.
 //
 //   harness ASK SCHEDULES
 //
 // - ASK has a line for each problem: ranks, hosts, bytes, and the host of each rank.
-// - SCHEDULES gets, for each problem, 32-bit numbers: schedule.h says which. It is complete after each problem, so that
+// - SCHEDULES gets, for each problem, 32-bit numbers: wire.h says which. It is complete after each problem, so that
 //   those before a crash count.
 
 #include <stdint.h>

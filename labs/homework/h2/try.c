@@ -2,20 +2,35 @@
 // Shows what your mine.c of homework h2 does, and proves it, for ranks on hosts of your choice:
 //
 //     build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c
+//     work/h2/try                  your own cluster, work/h2/network.net
 //     work/h2/try 0 1 0 1          four ranks: 0 and 2 on host 0, 1 and 3 on host 1
 //
-// It prints the stages of every rank, whether the sum is right, and, if it is, a drawing of up to 8 ranks.
+// It prints the stages of every rank, and whether the sum is right. If it is: a drawing of up to 8 ranks, what goes between
+// hosts, and the time on the network of network.net, which lies beside this program. That is virtual time, the grader's.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "core/base/err.h"
 #include "core/schedule/draw/draw.h"
 #include "core/schedule/verify/verify.h"
 #include "labs/homework/h2/h2.h"
+#include "sim/sim.h"
 
-enum { MOST_RANKS = 16, MOST_HOSTS = 4, MOST_STAGES = 1000, MOST_DRAWN = 8 };
+enum { MOST_RANKS = 16, MOST_HOSTS = 4, MOST_STAGES = 1000, MOST_DRAWN = 8, ELEMENT = 4 };
 
 static struct h2_problem problem = {.lanes = 1, .bytes = 12 << 20};
+
+// What the comments of network.net say of your cluster.
+static struct {
+    char path[4096];
+    bool is_there;
+    int nranks, host[MOST_RANKS];
+    double reference; // ms; NAN: the file does not say
+} own = {.reference = NAN};
 
 // ---- your functions, as the kit calls them -----------------------------------------------------------------------------
 
@@ -152,25 +167,148 @@ static void draw(const struct clab_problem *p)
     clab_trace_free(&trace);
 }
 
+// ---- what goes between hosts -------------------------------------------------------------------------------------------
+
+struct traffic {
+    int messages;
+    size_t bytes;
+};
+
+static void count_program(const struct clab_problem *p, int rank, int lane, struct traffic hosts[])
+{
+    struct clab_step out[H2_MOST_STEPS];
+    for (int s = 0, n; (n = H2_MINE.stage(&problem, rank, lane, s, out)) != CLAB_DONE; s++)
+        for (int i = 0; i < n; i++)
+            if (out[i].op == CLAB_SEND && problem.host[out[i].peer] != problem.host[rank]) {
+                hosts[problem.host[rank]].messages++;
+                hosts[problem.host[rank]].bytes +=
+                    ELEMENT * clab_span_elements(p, H2_MINE.chunks(&problem), lane, out[i].src);
+            }
+}
+
+static void print_traffic(const struct clab_problem *p)
+{
+    struct traffic hosts[MOST_HOSTS] = {{0}};
+    for (int rank = 0; rank < problem.nranks; rank++)
+        for (int lane = 0; lane < problem.lanes; lane++)
+            count_program(p, rank, lane, hosts);
+    printf("\nSent to other hosts, of an array of %.4g MiB:\n", (double)problem.bytes / (1 << 20));
+    for (int host = 0; host < problem.nhosts; host++)
+        printf("  host %d: %3d message%s, %.4g MiB, %.2f times the array\n", host, hosts[host].messages,
+               hosts[host].messages == 1 ? "" : "s", (double)hosts[host].bytes / (1 << 20),
+               (double)hosts[host].bytes / (double)problem.bytes);
+}
+
+// ---- time --------------------------------------------------------------------------------------------------------------
+
+// Which of the network's ranks each of yours is: those of its host, one after another. False: there is no room for them.
+static bool choose_members(const struct clab_net *net, int members[])
+{
+    int used[MOST_HOSTS] = {0};
+    for (int rank = 0; rank < problem.nranks; rank++) {
+        const int host = problem.host[rank];
+        if (host >= net->nodes || used[host] >= net->ranks_per_node)
+            return false;
+        members[rank] = host * net->ranks_per_node + used[host]++;
+    }
+    return true;
+}
+
+static bool is_own(void)
+{
+    return problem.nranks == own.nranks && !memcmp(problem.host, own.host, sizeof(int) * (size_t)own.nranks);
+}
+
+static void price(const struct clab_problem *p, const struct clab_net *net)
+{
+    int members[MOST_RANKS];
+    const struct clab_sim_options options = {.element_bytes = ELEMENT, .members = members};
+    struct clab_sim_result result;
+    if (!choose_members(net, members))
+        printf("\nNo time: the network of %s has %d hosts, with at most %d ranks on each.\n", own.path, net->nodes,
+               net->ranks_per_node);
+    else if (clab_sim_run(p, &mine, net, &options, &result) == CLAB_OK)
+        printf("\nTime on the network of %s, in virtual time: %.2f ms\n", own.path, 1e3 * result.seconds);
+    if (is_own() && !isnan(own.reference))
+        printf("The reference, your teacher's solution, takes %.2f ms on your cluster.\n", own.reference);
+}
+
+static void print_time(const struct clab_problem *p)
+{
+    struct clab_net *net;
+    if (!own.is_there) {
+        printf("\nNo time: %s is not there. ./commlab start h2 --student ID writes it.\n", own.path);
+        return;
+    }
+    if (clab_net_load(own.path, &net))
+        return;
+    price(p, net);
+    clab_net_free(net);
+}
+
+// ---- a run -------------------------------------------------------------------------------------------------------------
+
 static int run(void)
 {
     const struct clab_problem p = {
-        .collective = CLAB_ALLREDUCE, .nranks = problem.nranks, .lanes = problem.lanes, .count = problem.bytes / 4};
+        .collective = CLAB_ALLREDUCE, .nranks = problem.nranks, .lanes = problem.lanes, .count = problem.bytes / ELEMENT};
     if (!print_programs() || !prove(&p))
         return EXIT_FAILURE;
     draw(&p);
+    print_traffic(&p);
+    print_time(&p);
     return EXIT_SUCCESS;
 }
 
-// The hosts of the command line: each is a digit, and all from 0 to the largest have a rank.
-static bool take_hosts(int n, char **words, int host[])
+static void read_hosts(const char *text)
 {
-    int ranks[MOST_HOSTS] = {0};
+    int length;
+    while (own.nranks < MOST_RANKS && sscanf(text, "%d%n", &own.host[own.nranks], &length) == 1) {
+        own.nranks++;
+        text += length;
+    }
+}
+
+// The file lies beside this program.
+static void read_own(const char *program)
+{
+    static const char hosts[] = "# The host of each rank, from rank 0 on:";
+    const char *slash = strrchr(program, '/');
+    char line[400];
+    snprintf(own.path, sizeof own.path, "%.*s/network.net", slash ? (int)(slash - program) : 1, slash ? program : ".");
+    FILE *file = fopen(own.path, "r");
+    own.is_there = file != NULL;
+    while (file && fgets(line, sizeof line, file)) {
+        if (!strncmp(line, hosts, strlen(hosts)))
+            read_hosts(line + strlen(hosts));
+        sscanf(line, "# It adds up arrays of %zu bytes", &problem.bytes);
+        sscanf(line, "# the reference, your teacher's solution: %lf ms", &own.reference);
+    }
+    if (file)
+        fclose(file);
+}
+
+// The hosts of the command line: each is a digit.
+static bool read_words(int n, char **words, int host[])
+{
     if (n < 1 || n > MOST_RANKS)
         return false;
     for (int i = 0; i < n; i++) {
+        if (words[i][0] && words[i][1])
+            return false;
         host[i] = words[i][0] - '0';
-        if (host[i] < 0 || host[i] >= MOST_HOSTS || words[i][1])
+    }
+    return true;
+}
+
+// All hosts from 0 to the largest must have a rank.
+static bool take_hosts(int n, const int host[])
+{
+    int ranks[MOST_HOSTS] = {0};
+    problem.nranks = n;
+    problem.host = host;
+    for (int i = 0; i < n; i++) {
+        if (host[i] < 0 || host[i] >= MOST_HOSTS)
             return false;
         ranks[host[i]]++;
         problem.nhosts = max(problem.nhosts, host[i] + 1);
@@ -178,17 +316,23 @@ static bool take_hosts(int n, char **words, int host[])
     for (int i = 0; i < problem.nhosts; i++)
         if (ranks[i] == 0)
             return false;
-    problem.nranks = n;
-    problem.host = host;
     return true;
 }
 
 int main(int argc, char **argv)
 {
     int host[MOST_RANKS];
-    if (!take_hosts(argc - 1, argv + 1, host)) {
-        fprintf(stderr, "usage: try HOST...: the host of each of 1 to 16 ranks. Hosts are 0 to 3 at most, and each has a rank, "
-                        "as in: try 0 1 0 1\n");
+    read_own(argv[0]);
+    const bool is_told = argc > 1;
+    if (!is_told && !own.nranks) {
+        fprintf(stderr, "%s does not name your ranks' hosts: type ./commlab start h2 --student ID, or name hosts, as in: try 0 1 0 1\n",
+                own.path);
+        return 2;
+    }
+    if ((is_told && !read_words(argc - 1, argv + 1, host)) ||
+        !take_hosts(is_told ? argc - 1 : own.nranks, is_told ? host : own.host)) {
+        fprintf(stderr, "usage: try [HOST...]: the host of each of 1 to 16 ranks; none: your own cluster. Hosts are 0 to 3 at most, and "
+                        "each has a rank, as in: try 0 1 0 1\n");
         return 2;
     }
     problem.lanes = H2_MINE.lanes(&problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expects: bytes: Add up each host's arrays on that host first
+// expects: bytes: go there more than once?
 // Rank 0 gets the arrays of all ranks, and sends all the sum.
 
 #include "labs/homework/h2/h2.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expects: time: receives from another in one stage
+// expects: time: What does each adapter do meanwhile?
 // Hosts with even numbers send and then receive, the others receive and then send.
 
 #include "labs/homework/h2/h2.h"
