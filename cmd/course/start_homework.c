@@ -16,6 +16,7 @@
 #include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
+#include "core/base/output.h"
 #include "cmd/command.h"
 #include "cmd/course/mine.h"
 #include "cmd/grade/homeworks.h"
@@ -103,6 +104,30 @@ static int refuse(const struct request *request)
     return CLAB_EINVAL;
 }
 
+// One folder holds one student's work: with another ID, the files that follow from the ID would be replaced.
+static int check_owner(const struct request *request)
+{
+    char owner[HOMEWORK_STUDENT];
+    if (!homework_student_of(request->work, owner) || !strcmp(owner, request->student))
+        return CLAB_OK;
+    clab_error("start: work/%s was begun with the ID '%s', and '%s' has another task: type ./commlab start %s --student %s, "
+               "or rename work/%s first",
+               request->id, owner, request->student, request->id, owner, request->id);
+    return CLAB_EINVAL;
+}
+
+static int write_owner(const struct request *request)
+{
+    char path[PATH_MAX], owner[HOMEWORK_STUDENT];
+    struct clab_output output;
+    if (homework_student_of(request->work, owner))
+        return CLAB_OK;
+    CLAB_TRY(kit_work_path(request->root, request->id, "student.txt", path));
+    CLAB_TRY(clab_output_open(path, &output));
+    fprintf(output.file, "# Whose work this is. Your task follows from this ID.\n%s\n", request->student);
+    return clab_output_close(&output);
+}
+
 static int check(struct request *request)
 {
     char path[PATH_MAX], name[16];
@@ -125,7 +150,9 @@ static int start(struct request *request)
     const struct homework *homework = homework_find(request->id);
     CLAB_TRY(check(request));
     CLAB_TRY(kit_work_path(request->root, request->id, "", request->work));
+    CLAB_TRY(check_owner(request));
     CLAB_TRY(kit_make_work_folder(request->work));
+    CLAB_TRY(write_owner(request));
     printf("Homework %s%s%s\n\nYour files:\n", request->id, homework ? " · " : "", homework ? homework->title : "");
     CLAB_TRY(copy_all(request));
     if (homework && homework->start)
@@ -147,7 +174,8 @@ int start_homework(int argc, char **argv)
         .options = options,
         .arguments = "HOMEWORK",
         .about = "Copy the files of a homework, h1 to h5, to work/HOMEWORK, and write those that are this student's own. "
-                 "What is there already stays as it is; your own files are written again, always the same.",
+                 "What is there already stays as it is; your own files are written again, always the same. "
+                 "work/HOMEWORK/student.txt keeps the ID: another one is refused.",
         .argument = take_id};
     struct request request = {0};
     int err = clab_options_parse(&line, argc, argv, &request);

@@ -150,6 +150,30 @@ static bool is_meant(const struct course_unit *unit, const char *id)
            (unit->id[0] == '0' && !strcmp(unit->id + 1, id));
 }
 
+// Homework has commands of its own: start, grade, and what its sheet says.
+static bool is_homework(const struct course *course, const char *id)
+{
+    char path[PATH_MAX], file[32];
+    if (!id || id[0] != 'h' || !isdigit((unsigned char)id[1]) || id[2])
+        return false;
+    snprintf(file, sizeof file, "labs/homework/%s/%s.md", id, id);
+    return kit_path(course->root, file, "", path) == CLAB_OK && access(path, R_OK) == 0;
+}
+
+static int refuse_homework(const struct course *course, const char *command, const char *id)
+{
+    char path[PATH_MAX];
+    const bool has_begun = kit_work_path(course->root, id, "", path) == CLAB_OK && access(path, R_OK) == 0;
+    if (has_begun)
+        clab_error("%s: %s is a homework, not a unit: ./commlab grade %s work/%s --student ID checks it and names the first "
+                   "mistake; labs/homework/%s/%s.md says what to do, and how to try it",
+                   command, id, id, id, id, id);
+    else
+        clab_error("%s: %s is a homework, not a unit: type ./commlab start %s --student ID, and read labs/homework/%s/%s.md",
+                   command, id, id, id, id);
+    return CLAB_EINVAL;
+}
+
 static int refuse(const struct course *course, const char *command, const char *id)
 {
     char ids[1024];
@@ -176,7 +200,7 @@ int course_find(const struct course *course, const char *command, const char *id
             *unit_p = &course->units[i];
             return CLAB_OK;
         }
-    return refuse(course, command, id);
+    return is_homework(course, id) ? refuse_homework(course, command, id) : refuse(course, command, id);
 }
 
 struct request {

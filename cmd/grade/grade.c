@@ -22,8 +22,6 @@
 #include "core/base/log.h"
 #include "core/base/options.h"
 
-static const double most_seconds = 60; // of a submission
-
 struct request {
     const char *words[2]; // HW, FILE
     int nwords;
@@ -167,8 +165,10 @@ static int say_limits(const struct grading *g)
 {
     struct sandbox_walls w;
     CLAB_TRY(sandbox_try(&w));
-    printf("The code runs apart, for at most 60 s, with 2 GiB of memory, 40 processes, files of 64 MiB.\n");
-    printf("Walls here: Landlock %s, seccomp %s, namespaces %s, not root %s.\n\n", w.files && !g->without.files ? "yes" : "no",
+    printf("The code is compiled and run apart: each time for at most %d s, %d s in all, with 2 GiB of memory, 40 processes, "
+           "files of 64 MiB.\n",
+           GRADING_RUN_SECONDS, GRADING_SECONDS);
+    printf("Walls here, which hold it off the rest of this computer: Landlock %s, seccomp %s, namespaces %s, not root %s.\n\n", w.files && !g->without.files ? "yes" : "no",
            w.calls && !g->without.calls ? "yes" : "no", w.namespaces && !g->without.namespaces ? "yes" : "no",
            w.user && !g->without.user ? "yes" : "no");
     if (!(w.files && !g->without.files) && !(w.user && !g->without.user && geteuid() == 0))
@@ -177,10 +177,25 @@ static int say_limits(const struct grading *g)
     return CLAB_OK;
 }
 
+// The most frequent reason why points differ: the task of another ID.
+static void warn_of_owner(const struct grading *g)
+{
+    char folder[PATH_MAX], owner[HOMEWORK_STUDENT], *end;
+    const char *wanted = g->homework->file;
+    snprintf(folder, sizeof folder, "%s", g->submission);
+    if (wanted[strlen(wanted) - 1] != '/' && (end = strrchr(folder, '/')))
+        *end = 0;
+    if (homework_student_of(folder, owner) && strcmp(owner, g->student))
+        clab_warn("grade: this was begun with the ID '%s' (student.txt beside it), and is graded with the task of '%s': if "
+                  "that is not meant, type --student %s",
+                  owner, g->student, owner);
+}
+
 static int grade(const struct request *request, struct grading *g)
 {
     CLAB_TRY(find_homework(g->id, &g->homework));
     CLAB_TRY(find_submission(request, g));
+    warn_of_owner(g);
     uint64_t seed; // says now if this build has none
     CLAB_TRY(homework_seed(g->salt, g->student, "", &seed));
     CLAB_TRY(say_limits(g));
@@ -205,7 +220,7 @@ static int run_grade(int argc, char **argv)
         err = kit_build(&build);
     if (!err) {
         g->id = request.words[0], g->student = request.student, g->salt = salt, g->root = root, g->build = build;
-        g->left = most_seconds;
+        g->left = GRADING_SECONDS;
         if (request.without_walls)
             g->without = (struct sandbox_walls){true, true, true, true};
         err = grade(&request, g);

@@ -15,6 +15,11 @@ bool homework_is_student(const char *student);
 //   errors: CLAB_EINVAL, logged behind the command's name
 int homework_check_student(const char *command, const char *student);
 
+// Whose work a folder holds: the first word of its student.txt, where '#' begins a comment. False: there is no such file, or
+// the word is no ID. Nobody trusts the folder: a link or a pipe is no such file.
+enum { HOMEWORK_STUDENT = 65 }; // room for an ID
+bool homework_student_of(const char *folder, char student_p[HOMEWORK_STUDENT]);
+
 // A number that depends on the student, the salt and the name alone, the same on every machine.
 //   salt: NULL for what the student sees
 //   errors: CLAB_EUNSUPPORTED (built without libsodium; logged)

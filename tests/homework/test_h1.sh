@@ -18,7 +18,7 @@ gives_a_script_with_the_students_seed() {
         [ -s "$scratch/kit/work/h1/measure.sh" ] && [ -s "$scratch/kit/work/h1/claims.csv" ] || return 1
     sh -n "$scratch/kit/work/h1/measure.sh" || return 1
     seed=$(sed -n 's/.*--seed \([0-9]*\).*/\1/p' "$scratch/kit/work/h1/measure.sh")
-    run 0 start h1 --student bob
+    rm -r "$scratch/kit/work" && run 0 start h1 --student bob
     why="ada and bob have the same seed, $seed"
     [ -n "$seed" ] && ! grep -q -- "--seed $seed " "$scratch/kit/work/h1/measure.sh"
 }
