@@ -62,13 +62,14 @@ static int read_line(int argc, char **argv, struct class *class)
         .about =
             "Grade a homework of a whole class. DIR has a folder per student, named by the ID, with what was handed in. "
             "Writes DIR/HW.html, a page to read; DIR/HW.csv, a row per student; DIR/HW.results/ID.csv and ID.txt, the tests of each; "
-            "DIR/HW.questions.csv, two questions to ask each student; and DIR/HW.jplag, folders for JPlag. What was graded "
-            "already, and is the same, is not graded again.",
+            "DIR/HW.questions.csv, two questions to ask each student; and DIR/HW.jplag, folders for JPlag. DIR/HW.person.csv is "
+            "a form for the points that a person gives: fill it in and run this again, and DIR/HW.grades.csv has the sums for "
+            "your gradebook. What was graded already, and is the same, is not graded again.",
         .argument = take_folder,
     };
     CLAB_TRY(clab_options_parse(&line, argc, argv, class));
     if (!class->folder || !class->id) {
-        clab_error("class: %s: type, for example: ./commlab class class --homework h2 --salt salt",
+        clab_error("class: %s: type, for example: ./commlab class class/h2 --homework h2 --salt salt",
                    class->folder ? "--homework HW is missing" : "a folder is missing");
         return CLAB_EINVAL;
     }
@@ -240,6 +241,16 @@ static char *shown(const char *name)
     return copy;
 }
 
+// What was handed in names another student: maybe it lies in the wrong folder, or was made for another task.
+static void look_at_owner(const struct paths *p, const char *name, struct class_student *s)
+{
+    char owner[HOMEWORK_STUDENT];
+    if (s->status == CLASS_GRADED && homework_student_of(p->folder, owner) && strcmp(owner, name) &&
+        asprintf(&s->reason, "its student.txt names '%s': is it in the right folder? It is graded with the task of '%s'",
+                 owner, name) < 0)
+        s->reason = NULL;
+}
+
 static int judge(const struct class *class, char *name, struct class_student *s)
 {
     struct paths p;
@@ -251,6 +262,7 @@ static int judge(const struct class *class, char *name, struct class_student *s)
         CLAB_TRY(grade_one(class, name, &p, key));
     if (!has_key(p.key, key) || read_result(class, &p, s) != CLAB_OK)
         s->reason = read_reason(p.log);
+    look_at_owner(&p, name, s);
     return class_ask(class, p.questions, s);
 }
 
@@ -259,7 +271,7 @@ static int add_student(struct class *class, char *name)
 {
     struct stat there;
     char path[PATH_MAX];
-    struct class_student s = {.status = CLASS_UNGRADED, .sum = NAN};
+    struct class_student s = {.status = CLASS_UNGRADED, .sum = NAN, .person = NAN};
     if (snprintf(path, sizeof path, "%s/%s", class->folder, name) >= PATH_MAX)
         return CLAB_EINVAL;
     if (lstat(path, &there) != 0 || (!S_ISDIR(there.st_mode) && !S_ISLNK(there.st_mode)))
@@ -295,7 +307,16 @@ static int add_row(const struct class *class, const struct class_student *s, str
     return CLAB_OK;
 }
 
-static int grade_all(struct class *class, struct clab_table *table)
+// The first column is as wide as the longest ID. (What is longer than an ID may be is none.)
+static int width_of(struct dirent *const entries[], int n)
+{
+    size_t width = 16;
+    for (int i = 0; i < n; i++)
+        width = strlen(entries[i]->d_name) > width ? strlen(entries[i]->d_name) : width;
+    return width < HOMEWORK_STUDENT ? (int)width : HOMEWORK_STUDENT - 1;
+}
+
+static int grade_all(struct class *class, struct clab_column *first, struct clab_table *table)
 {
     struct dirent **entries;
     const int n = scandir(class->folder, &entries, is_student, alphasort);
@@ -304,6 +325,7 @@ static int grade_all(struct class *class, struct clab_table *table)
         clab_error("class: %s: there is no such folder; it has a folder per student, named by the ID", class->folder);
         return CLAB_ENOENT;
     }
+    first->width = -width_of(entries, n);
     clab_table_print_header(table, stdout);
     for (int i = 0; i < n; i++) {
         const int before = class->nstudents;
@@ -335,12 +357,29 @@ static int write_all(struct class *class, const struct clab_table *table)
     CLAB_TRY(clab_table_write_csv(table, &manifest, path));
     CLAB_TRY(path_to(class, ".questions.csv", path));
     CLAB_TRY(class_questions(class, path));
+    CLAB_TRY(path_to(class, ".person.csv", path));
+    CLAB_TRY(class_person(class, path));
+    CLAB_TRY(path_to(class, ".grades.csv", path));
+    if (class->salt)
+        CLAB_TRY(class_grades(class, path));
     CLAB_TRY(path_to(class, ".html", path));
     CLAB_TRY(class_page_write(class, path));
     CLAB_TRY(kit_root(&root));
     const int err = class_jplag(class, root);
     free(root);
     return err;
+}
+
+// How far the person is, and where the sums are.
+static void say_sums(const struct class *class)
+{
+    int left = 0;
+    for (int i = 0; i < class->nstudents; i++)
+        left += class->students[i].status != CLASS_UNGRADED && isnan(class_total(&class->students[i]));
+    if (left)
+        printf("A person's points are missing for %d student%s: write them into %s/%s.person.csv, and type this again.\n",
+               left, left == 1 ? "" : "s", class->folder, class->id);
+    printf("For your gradebook: %s/%s.grades.csv, the sums of 100\n", class->folder, class->id);
 }
 
 static void say_all(const struct class *class)
@@ -354,7 +393,9 @@ static void say_all(const struct class *class)
            class->id);
     printf("Two questions for each: %s/%s.questions.csv. For JPlag: %s/%s.jplag/\n", class->folder, class->id,
            class->folder, class->id);
-    if (!class->salt)
+    if (class->salt)
+        say_sums(class);
+    else
         printf("This is practice: hidden tests are those that students can see. --salt FILE gives the grades.\n");
 }
 
@@ -363,6 +404,7 @@ static void free_students(struct class *class)
     for (int i = 0; i < class->nstudents; i++) {
         free(class->students[i].id);
         free(class->students[i].reason);
+        free(class->students[i].comment);
         for (int test = 0; test < CLASS_TESTS; test++)
             free(class->students[i].messages[test]);
     }
@@ -372,7 +414,7 @@ static void free_students(struct class *class)
 static void fill_columns(const struct class *class, struct clab_column columns[])
 {
     static const struct clab_column fixed[FIXED] = {
-        {.name = "student", .kind = CLAB_KIND_TEXT, .width = -24},
+        {.name = "student", .kind = CLAB_KIND_TEXT, .width = -16},
         {.name = "homework", .kind = CLAB_KIND_TEXT, .width = -8},
         {.name = "points", .kind = CLAB_KIND_REAL, .width = 8, .digits = 2},
         {.name = "status", .kind = CLAB_KIND_TEXT, .width = -12},
@@ -400,7 +442,7 @@ static int grade_class(struct class *class)
     clab_table_init(&table, columns, FIXED + class->ntests + 1);
     sandbox_close_memory(); // a grading of a student is a process of our user, too
     child_watch();
-    int err = grade_all(class, &table);
+    int err = grade_all(class, &columns[0], &table);
     const int signo = child_unwatch();
     if (!err && !signo)
         err = write_all(class, &table);

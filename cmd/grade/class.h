@@ -4,6 +4,7 @@
 // - class.c       the command: grades each student, and writes the table.
 // - class_key.c   whether a result is still that of what is handed in.
 // - class_page.c  the page that a teacher reads.
+// - class_person.c  the points that a person gives, and the sums for a gradebook.
 // - class_more.c  two questions per student, and the folders for JPlag.
 #pragma once
 
@@ -24,7 +25,10 @@ struct class_student {
     double points[CLASS_TESTS]; // NAN where there are none
     double sum;
     char *messages[CLASS_TESTS]; // lines
-    char *reason;                // of one that is rejected or not graded; NULL: there is none
+    char *reason;                // of one that is rejected or not graded, or is graded and has another's student.txt; or NULL
+    bool is_read;                // a row of the person's form is this student's
+    double person, off;          // points by a person, NAN: none yet; points taken off
+    char *comment;               // the person's; or NULL
     bool has_questions;
     struct homework_question questions[HOMEWORK_QUESTIONS];
 };
@@ -47,6 +51,14 @@ int class_key(const struct class *class, const char *student, const char *folder
 
 // DIR/HW.html.  errors: those of clab_output_open
 int class_page_write(const struct class *class, const char *path);
+
+// DIR/HW.person.csv: read into the students if it is there, else written as a form.
+//   errors: CLAB_EPARSE (a row that can not be, logged), those of clab_table_write_csv
+int class_person(struct class *class, const char *path);
+// A student's sum of 100: the machine's and the person's points, less what is taken off. NAN: a part is missing
+double class_total(const struct class_student *student);
+// DIR/HW.grades.csv.
+int class_grades(const struct class *class, const char *path);
 
 // The two questions of a student: read from the file at `path`, or else written to it.
 int class_ask(const struct class *class, const char *path, struct class_student *student);

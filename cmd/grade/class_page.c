@@ -100,26 +100,37 @@ static int summarize(const struct class *class, struct summary *s)
 
 // ---- what needs somebody -------------------------------------------------------------------------------------------
 
+static bool has_reason(const struct class_student *s, int status)
+{
+    return (int)s->status == status && (status != CLASS_GRADED || s->reason);
+}
+
+// A table of those with this status; graded ones only if there is something to look at.
+static void put_reasons(FILE *out, const struct class *class, int status, const char *title)
+{
+    int n = 0;
+    for (int i = 0; i < class->nstudents; i++)
+        n += has_reason(&class->students[i], status);
+    if (n)
+        fprintf(out, "<h2>%s (%d)</h2>\n<table><tbody>\n", title, n);
+    for (int i = 0; i < class->nstudents; i++)
+        if (has_reason(&class->students[i], status)) {
+            fputs("<tr class=\"bad\"><td class=\"id\">", out);
+            put(out, class->students[i].id);
+            fputs("</td><td>", out);
+            put_most(out, class->students[i].reason ? class->students[i].reason : "", 600);
+            fputs("</td></tr>\n", out);
+        }
+    fputs(n ? "</tbody></table>\n" : "", out);
+}
+
 static void put_to_do(FILE *out, const struct class *class, const struct summary *s)
 {
-    static const char *const titles[] = {[CLASS_REJECTED] = "Rejected: read the file, and talk with the student first",
-                                         [CLASS_UNGRADED] = "Not graded: no points until somebody mends this"};
     if (s->count[CLASS_REJECTED] + s->count[CLASS_UNGRADED] == 0)
         fputs("<p>Nobody is rejected, and all are graded.</p>\n", out);
-    for (int status = CLASS_REJECTED; status <= CLASS_UNGRADED; status++) {
-        if (!s->count[status])
-            continue;
-        fprintf(out, "<h2>%s (%d)</h2>\n<table><tbody>\n", titles[status], s->count[status]);
-        for (int i = 0; i < class->nstudents; i++)
-            if ((int)class->students[i].status == status) {
-                fputs("<tr class=\"bad\"><td class=\"id\">", out);
-                put(out, class->students[i].id);
-                fputs("</td><td>", out);
-                put_most(out, class->students[i].reason ? class->students[i].reason : "", 600);
-                fputs("</td></tr>\n", out);
-            }
-        fputs("</tbody></table>\n", out);
-    }
+    put_reasons(out, class, CLASS_REJECTED, "Rejected: read the file, and talk with the student first");
+    put_reasons(out, class, CLASS_UNGRADED, "Not graded: no points until somebody mends this");
+    put_reasons(out, class, CLASS_GRADED, "Graded, maybe for the wrong student");
 }
 
 // ---- the figure ------------------------------------------------------------------------------------------------
@@ -426,9 +437,11 @@ static void put_foot(FILE *out, const struct class *class)
         "<h2>Compare their files</h2>\n<p>%s.jplag holds what each student wrote, and the starter. With "
         "<a href=\"https://github.com/jplag/JPlag\">JPlag</a>:</p>\n"
             "<pre>java -jar jplag.jar -l %s -bc %s.jplag/base %s.jplag/submissions</pre>\n"
-        "<p class=\"soft\">Files of the same class give the same page. %s.csv has this table, %s.questions.csv the questions.</p>\n"
+        "<p class=\"soft\">Files of the same class give the same page. %s.csv has this table, %s.questions.csv the questions; "
+        "%s.person.csv is your form, and %s.grades.csv has the sums for a gradebook.</p>\n"
         "</body></html>\n",
-        class->id, end && !strcmp(end, ".c") ? "c" : "text", class->id, class->id, class->id, class->id);
+        class->id, end && !strcmp(end, ".c") ? "c" : "text", class->id, class->id, class->id, class->id,
+        class->id, class->id);
 }
 
 int class_page_write(const struct class *class, const char *path)
