@@ -33,7 +33,7 @@ copy_starter() {
     local page="$handout/labs/homework/$homework/$homework.md"
     cp "$handout/labs/homework/$homework"/starter/* "$to/" && chmod 644 "$to"/* &&
         # Its links lead to pages of the handout, which are not in this repository.
-        perl -pe 's/\[([^][]*)\]\((?!https?:)[^)]*\)/$1/g' "$page" >"$to/$homework.md" &&
+        perl -0pe 's/\[([^][]*)\]\((?!https?:)[^)]*\)/$1/g' "$page" >"$to/$homework.md" &&
         sed "s/@HOMEWORK@/$homework/g" pack/classroom/README.md >"$to/README.md" &&
         printf '# Write the ID that your teacher uses for you into the next line, and push.\n' >"$to/student.txt" &&
         sed "s/@HOMEWORK@/$homework/" pack/classroom/grade >"$to/.commlab/grade" &&

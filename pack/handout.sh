@@ -121,6 +121,17 @@ unlink_pages() {
     done
 }
 
+# Where a page names a file of the whole kit that is not here, it says so, once per page.
+mark_absent() {
+    local page path
+    find "$to" -name '*.md' -print0 | while IFS= read -r -d '' page; do
+        grep -oE '[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+' "$page" | sed 's/[.]$//' | sort -u | while read -r path; do
+            [ ! -f "$path" ] || [ -e "$to/$path" ] ||
+                LOST=$path perl -0pi -e 's/(?<![\w.\/-])(`?\Q$ENV{LOST}\E`?)(?![\w\/])/$1 (not in this copy)/' "$page"
+        done
+    done
+}
+
 # How a student's program is compiled: as here, but with the archives of build/lib first.
 write_labcc() {
     sed 's|"\$build/libcommlab.a"|"$build/libcommlab.a" -L"$build/lib"|' "$build/labcc" >"$to/build/labcc" &&
@@ -148,7 +159,7 @@ make_folder() {
     rm -rf "$to" && mkdir -p "$to/build/lib" "$to/licences" && gather_libraries && link_all && copy_all &&
         install -m 644 "$build/libcommlab.a" "$to/build/" && strip -g "$to/build/libcommlab.a" &&
         write_labcc && write_probes && install -m 644 LICENSE "$to/" && install -m 644 pack/handout/Makefile "$to/" &&
-        write_readme && unlink_pages && ln -s build/commlab "$to/commlab"
+        write_readme && unlink_pages && mark_absent && ln -s build/commlab "$to/commlab"
 }
 
 pack_folder() {

@@ -131,7 +131,7 @@ makes_a_repository() {
     run 0 pack/classroom.sh "$handout" h2 "$repository" || return 1
     why="$(find "$repository" -type f)"
     [ -e "$repository/mine.c" ] && [ -e "$repository/.github/workflows/classroom.yml" ] && [ -e "$repository/h2.md" ] &&
-        ! tar -tzf "$repository/.commlab/kit.tar.gz" | grep -qE 'salt|after\.c|grade\.c|reference'
+        ! grep -qzoE '\]\((\.|[a-z0-9-]+\.md#)' "$repository/h2.md" && ! tar -tzf "$repository/.commlab/kit.tar.gz" | grep -qE 'salt|after\.c|grade\.c|reference'
 }
 
 # Each homework's starter can be graded, and the points of its tests are those of the machine's part.

@@ -94,6 +94,23 @@ links_to_what_is_there() {
     done < <(find "$here" -name '*.md' -print0)
 }
 
+# lost_paths FOLDER: "PAGE PATH" for each file of the kit that a page names, that is not there, and of which the page does not say so.
+lost_paths() {
+    local page path
+    find "$1" -name '*.md' -print | while read -r page; do
+        grep -oE '[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+' "$page" | sed 's/[.]$//' | sort -u | while read -r path; do
+            [ ! -f "$path" ] || [ -e "$1/$path" ] || grep -qF "$path (not in this copy)" "$page" ||
+                grep -qF "$path\` (not in this copy)" "$page" || echo "$page $path"
+        done
+    done
+}
+names_no_file_that_is_not_there() {
+    why=$(lost_paths "$here")
+    [ -z "$why" ] || return 1
+    why='a page that names tests/run.sh is not found'
+    mkdir -p "$scratch/lost" && echo 'See `tests/run.sh`.' >"$scratch/lost/page.md" && [ -n "$(lost_paths "$scratch/lost")" ]
+}
+
 # ---- it holds no solution --------------------------------------------------------------------------------------
 
 has_no_file_that_solves() {
@@ -215,7 +232,7 @@ gives_each_reference_all_points() {
 
 check packs_the_same_bytes_twice
 check_each names_no_folder_of_this_machine needs_no_other_library says_what_to_do_first names_the_mistake_of_a_program
-check_each passes_a_program_that_is_mended links_to_what_is_there
+check_each passes_a_program_that_is_mended links_to_what_is_there names_no_file_that_is_not_there
 check_with inih runs_a_lab_and_tools
 check_each has_no_file_that_solves has_no_line_of_a_solution would_find_a_line_of_a_solution has_no_symbol_of_a_solution
 check builds_what_a_student_has_changed
