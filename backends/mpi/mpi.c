@@ -58,6 +58,7 @@ static int initialize(void)
     int is_there, level;
     MPI_Initialized(&is_there);
     if (!is_there) {
+        setenv("IPATH_NO_BACKTRACE", "1", 0); // as backends/ofi/library.c: Open MPI may load it
         MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
         is_ours = true;
         atexit(finalize);

@@ -6,16 +6,19 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "core/base/err.h"
 #include "core/base/log.h"
 
 static const char name[] = "libfabric.so.1";
 
-// dlopen, and every signal handled as before.
+// dlopen, and every signal handled as before. The variable keeps libinfinipath from setting its handlers at all: a signal
+// that came while it loads would leave a file NAME.HOST-PID,HOST.btr in the working folder.
 static void *load_quietly(void)
 {
     struct sigaction before[NSIG];
+    setenv("IPATH_NO_BACKTRACE", "1", 0);
     for (int signo = 1; signo < NSIG; signo++)
         if (sigaction(signo, NULL, &before[signo]) != 0)
             before[signo].sa_handler = SIG_ERR; // not ours to know
