@@ -4,6 +4,8 @@
 // - Each backend runs as a bench of its own, a child process that writes CSV. Backends take turns for ROUNDS rounds,
 //   each time with that part of the time per row. So what disturbs the machine for a while disturbs all of them.
 // - The children are new processes with a command line of their own, since mpirun starts its ranks by that line again.
+// - In a job that is running already, each rank does all this, and its children are ranks (turns.h). Rank 0 prints.
+//   Backends whose library must start the ranks are refused there: it starts them once per process.
 // - Of a row's rounds the one with the median time counts, with everything that was measured together with it.
 // - A backend that this machine lacks is named and left out. If a backend's job fails, the bench fails.
 // - On the screen each backend has two columns: its time by its fastest algorithm, and how many times the time of the
@@ -21,18 +23,21 @@
 
 #include "cmd/bench/files.h"
 #include "cmd/bench/options.h"
+#include "cmd/bench/turns.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/base/units.h"
 #include "core/transport/backend.h"
 
 enum { MOST = 8, ROUNDS = 3, NAME = 32, LACKING = 3 };
 
 struct several {
     const struct bench_options *options;
+    struct bench_turns turns;
     int argc;
     char **argv;
     char names[MOST][NAME];
@@ -73,7 +78,7 @@ static int find_backends(struct several *s)
 // ---- one job ---------------------------------------------------------------------------------------------------
 
 // The last one of two equal flags counts, so those that are added here do.
-static int run_bench(const struct several *s, const char *backend, const char *csv, int *status_p)
+static int run_bench(struct several *s, const char *backend, const char *csv, int *status_p)
 {
     char **words = calloc((size_t)s->argc + 10, sizeof *words), seconds[32];
     int n = 0;
@@ -87,7 +92,7 @@ static int run_bench(const struct several *s, const char *backend, const char *c
     const char *const more[] = {"--backend", backend, "--csv", csv, "--seconds", seconds};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[n++] = (char *)(uintptr_t)more[i];
-    const int err = child_run(words, NULL, status_p);
+    const int err = bench_turns_run(&s->turns, words, status_p);
     free(words);
     return err;
 }
@@ -97,7 +102,8 @@ static int run_one(struct several *s, int backend, int round)
     char csv[PATH_MAX + 16];
     int status = -1;
     snprintf(csv, sizeof csv, "%s/%d.csv", s->folder, backend);
-    kit_progress("round %d of %d: %s", round + 1, ROUNDS, s->names[backend]);
+    if (bench_turns_tells(&s->turns))
+        kit_progress("round %d of %d: %s", round + 1, ROUNDS, s->names[backend]);
     CLAB_TRY(run_bench(s, s->names[backend], csv, &status));
     kit_progress_clear();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
@@ -106,10 +112,12 @@ static int run_one(struct several *s, int backend, int round)
         return CLAB_EUNSUPPORTED;
     if (child_ended_by())
         return CLAB_EPEER;
-    if (status) {
+    if (status && bench_turns_tells(&s->turns))
         clab_error("the bench of backend %s fails", s->names[backend]);
+    if (status)
         return CLAB_EPEER;
-    }
+    if (!bench_turns_tells(&s->turns))
+        return CLAB_OK; // rank 0 has the file
     const int err = clab_csv_load(csv, &s->rounds[backend][round]);
     unlink(csv);
     return err;
@@ -124,7 +132,7 @@ static void leave_out(struct several *s, int backend)
 // Without a terminal, print one line per round.
 static void tell_round(const struct several *s, int round)
 {
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDERR_FILENO) || !bench_turns_tells(&s->turns))
         return;
     fprintf(stderr, "commlab bench: round %d of %d:", round + 1, ROUNDS);
     for (int b = 0; b < s->n; b++)
@@ -258,7 +266,8 @@ static void print_line(const struct several *s, int row)
 {
     double times[MOST], best = NAN;
     const char *winner = "-";
-    printf(" %10lld", cell(s, row, BYTES).integer);
+    char size[CLAB_TEXT];
+    printf(" %10s", clab_size_text((size_t)cell(s, row, BYTES).integer, size));
     for (int b = 0; b < s->n; b++)
         best = fmin(best, times[b] = fastest(s, row, s->names[b]));
     for (int b = 0; b < s->n; b++) {
@@ -280,7 +289,7 @@ static void print_block(const struct several *s, int first)
         printf(" from or to rank %lld", root);
     printf(", %s, %s, %s: us a call, and how many times the best\n# %9s", cell(s, first, TYPE).text,
            cell(s, first, OP).text,
-           bench_placement_name(cell(s, first, IN_PLACE).integer ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE), "bytes");
+           bench_placement_name(cell(s, first, IN_PLACE).integer ? BENCH_IN_PLACE : BENCH_OUT_OF_PLACE), "size");
     for (int b = 0; b < s->n; b++)
         printf(" | %16s", s->names[b]);
     printf(" | best\n");
@@ -311,10 +320,27 @@ static void print(const struct several *s)
 
 // ---- all of it -----------------------------------------------------------------------------------------------
 
+// Rank 0 says it for all.
+static int check_launchers(const struct several *s)
+{
+    for (int b = 0; s->turns.boot && b < s->n; b++)
+        if (clab_backend_find(s->names[b])->launcher) {
+            if (bench_turns_tells(&s->turns))
+                clab_error("--backend %s: the library of %s starts the ranks itself, once: under a launcher name it alone, "
+                           "or leave the launcher out and give -n",
+                           s->options->job.backend, s->names[b]);
+            return CLAB_EINVAL;
+        }
+    return CLAB_OK;
+}
+
 static int run(struct several *s)
 {
     CLAB_TRY(find_backends(s));
+    CLAB_TRY(check_launchers(s));
     CLAB_TRY(run_rounds(s));
+    if (!bench_turns_tells(&s->turns))
+        return CLAB_OK;
     CLAB_TRY(merge(s));
     print(s);
     return s->options->csv || s->options->json ? write_files(s) : CLAB_OK;
@@ -323,12 +349,14 @@ static int run(struct several *s)
 int bench_several(const struct bench_options *options, int argc, char **argv)
 {
     struct several s = {.options = options, .argc = argc, .argv = argv};
+    CLAB_TRY(bench_turns_open(options->joins, &s.turns));
     child_watch();
     int err = child_folder_make(s.folder);
     if (!err) {
         err = run(&s);
         child_folder_remove(s.folder);
     }
+    bench_turns_close(&s.turns);
     const int ended_by = child_unwatch();
     for (int b = 0; b < MOST; b++)
         for (int round = 0; round < ROUNDS; round++)

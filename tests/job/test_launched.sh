@@ -82,6 +82,28 @@ hears_of_a_killed_rank() {
     [ "${statuses[*]}" = '1 137 1' ] && grep -q 'rank 1 has ended' "$scratch/err.0" &&
         grep -q 'rank 1 has ended' "$scratch/err.2" && leaves_nothing
 }
+# A launcher that leaves the others alone, as srun does: its ranks are children of one shell, and rank 1 goes away. The
+# lowest rank that is left names it long before its time is up.
+names_a_rank_that_went_away() {
+    ((port++))
+    run 1 env CLAB_TIMEOUT=20s SLURM_JOB_ID=$((port % 1000)) SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=1 \
+        sh -c 'for rank in 0 1 2; do
+            SLURM_PROCID=$rank SLURM_LOCALID=$rank sh -c "[ \$SLURM_PROCID != 1 ] || { sleep 0.5; exit; }; exec \"\$0\"" "$0" &
+        done
+        status=0
+        for job in %1 %2 %3; do wait $job || status=1; done
+        exit $status' "$program"
+    local status=$?
+    why="after it: $(cat "$scratch/err")"
+    [ $status = 0 ] && [ "$(grep -c 'rank 1 of 3 has ended before it joined the job' "$scratch/err")" = 1 ] &&
+        grep -q 'rank 0.*rank 1 of 3 has ended' "$scratch/err"
+}
+# Each rank runs one bench after another; rank 0 prints one table.
+benches_several_backends() {
+    ranks=2 launch "$commlab" bench allreduce -b 8 -e 8 --seconds 0.02s --backend shm,sim
+    all_have 0 && grep -q '^ *8 B | .* shm$\|^ *8 B | .* sim$' "$scratch/out.0" && [ ! -s "$scratch/out.1" ] &&
+        [ ! -s "$scratch/err.1" ] && leaves_nothing
+}
 reports_those_who_never_come() {
     ranks=2 launch sh -c '[ $RANK = 0 ] || exit 0; exec "$@"' - env CLAB_TIMEOUT=300ms "$program"
     [ "${statuses[*]}" = '1 0' ] && grep -q 'rank 1 of 2 did not arrive within 0.3 s' "$scratch/err.0" && leaves_nothing
@@ -92,5 +114,5 @@ if lacks sodium; then
     exit
 fi
 check_each runs_a_lab_over_shared_memory runs_the_bench refuses_another_number_of_ranks refuses_another_token \
-    names_a_port_in_use names_an_address_that_is_not_ours hears_of_a_killed_rank reports_those_who_never_come
+    names_a_port_in_use names_an_address_that_is_not_ours hears_of_a_killed_rank reports_those_who_never_come names_a_rank_that_went_away benches_several_backends
 exit $failed

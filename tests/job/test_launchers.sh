@@ -132,17 +132,41 @@ death() {
     wait_until 3 nothing_left
     why="left: $(for file in $(left); do tr '\0' ' ' <"${file%environ}cmdline"; echo; done)"
     why="$why $(ls /dev/shm | grep commlab)"
-    nothing_left && ! ls /dev/shm | grep -E "commlab|$(sed 's/.* //' "$scratch/ranks" | paste -sd'|')"
+    nothing_left && ! ls ./*.btr 2>/dev/null && ! ls /dev/shm | grep -E "commlab|$(sed 's/.* //' "$scratch/ranks" | paste -sd'|')"
 }
 
-# absence LAUNCHER: rank 1 ends before it joins; the launcher fails, and somebody says that not all have come.
+# absence LAUNCHER: rank 1 ends before it joins; the launcher fails, and somebody says so long before CLAB_TIMEOUT. By
+# hand, nobody knows when a rank is to come.
 absence() {
-    local status=0 start=$SECONDS
-    CLAB_TIMEOUT=1s "$1" 3 sh -c '[ "${PMI_RANK:-${SLURM_PROCID:-$RANK}}" != 1 ] || exit 3
+    local status=0 start=$SECONDS timeout=20s
+    [ "$1" != by_hand ] || timeout=1s
+    CLAB_TIMEOUT=$timeout "$1" 3 sh -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-$RANK}}}" != 1 ] || exit 3
         exec "$0" bench' "$commlab" >"$scratch/out" 2>&1 </dev/null || status=$?
     why="status $status after $((SECONDS - start)) s: $(tail -n 5 "$scratch/out")"
     [ $status -ne 0 ] && [ $status -ne 124 ] && [ $((SECONDS - start)) -le 5 ] &&
-        grep -q 'rank 1\|all ranks' "$scratch/out"
+        grep -q 'rank 1\|all ranks\|Process name: .*,1\]' "$scratch/out"
+}
+
+# late_absence LAUNCHER: likewise, but rank 1 ends well, so that no launcher cares, and after the others have begun to wait.
+late_absence() {
+    local status=0 start=$SECONDS
+    CLAB_TIMEOUT=20s "$1" 3 sh -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-$RANK}}}" != 1 ] || { sleep 0.6; exit 0; }
+        exec "$0" bench' "$commlab" >"$scratch/out" 2>&1 </dev/null || status=$?
+    why="status $status after $((SECONDS - start)) s: $(tail -n 5 "$scratch/out")"
+    [ $status -ne 0 ] && [ $status -ne 124 ] && [ $((SECONDS - start)) -le 6 ] &&
+        grep -q 'rank 1 of 3 has ended before it joined the job' "$scratch/out"
+}
+
+# several LAUNCHER: one table of two backends, printed once; mpi, whose library would start ranks, is refused first.
+several() {
+    run 0 "$1" 2 "$commlab" bench -b 8 -e 8 --seconds 0.02s --backend shm,ofi --csv "$scratch/several.csv" || return 1
+    why=$(cat "$scratch/out" "$scratch/err" "$scratch/several.csv")
+    [ "$(grep -c '^ *8 B | .* | .* | ' "$scratch/out")" = 2 ] && [ "$(grep -c '^allreduce,' "$scratch/several.csv")" -ge 4 ] ||
+        return 1
+    [ -n "$of_mpi" ] || return 0
+    run 1 "$1" 2 sh -c '"$0" bench -b 8 -e 8 --backend shm,mpi || exit 1' "$commlab" || return 1
+    why=$(cat "$scratch/out" "$scratch/err")
+    grep -q 'the library of mpi starts the ranks itself' <<<"$why" && ! grep -q 'round 1' <<<"$why"
 }
 
 runs_where_master_says() {
@@ -197,7 +221,11 @@ cases() {
         echo "ends_when_a_rank_dies_on_${backend}_under_$1 death $backend $1"
     done
     [[ " $of_mpi " != *" $1 "* ]] || echo "runs_lab_01_on_mpi_under_$1 lab lab01 mpi $1"
-    case $1 in by_hand | hydra | srun_*) echo "ends_when_a_rank_does_not_come_under_$1 absence $1" ;; esac
+    [ $1 = torchrun ] || echo "ends_when_a_rank_does_not_come_under_$1 absence $1"
+    case $1 in hydra | srun_* | open_mpi) echo "names_a_rank_that_goes_away_under_$1 late_absence $1" ;; esac
+    case $1 in hydra | srun_* | open_mpi)
+        [[ $backends != *ofi* ]] || echo "benches_several_backends_under_$1 several $1" ;;
+    esac
     case $1 in open_mpi | hydra | srun_pmi2) echo "runs_where_master_says_under_$1 runs_where_master_says $1" ;; esac
     case $1 in srun_none) echo starts_ranks_in_an_allocation starts_ranks_in_an_allocation ;; esac
 }

@@ -288,7 +288,8 @@ int clab_launcher_find(struct clab_launched *launched_p)
     for (int i = 0; i < SOURCES; i++) {
         if (!sources[i].is_here())
             continue;
-        struct clab_launched launched = {.by = sources[i].by, .is_by_hand = i == BY_HAND_ROW};
+        struct clab_launched launched = {
+            .by = sources[i].by, .rank_variable = sources[i].rank, .is_by_hand = i == BY_HAND_ROW};
         CLAB_TRY(read_ranks(&sources[i], &launched));
         CLAB_TRY(check_others(i, &launched));
         CLAB_TRY(sources[i].locate(&launched));

@@ -5,6 +5,7 @@
 // - launcher.c  reads the environment in a fixed order, and logs variables that are missing or contradict each other.
 // - pmi.c       PMI-1's text protocol over PMI_FD (hydra, srun --mpi=pmi2).   pmix.c  PMIx, if libpmix is there.
 // - slurm.c     srun --mpi=none has no key-value store: host and port are derived from the step.
+// - siblings.c  ranks of this host that have ended before they joined (siblings.h).
 // - token.c     the secret of jobs whose launcher has no key-value store.
 //
 // The order: a launcher that starts another one comes after it.
@@ -36,7 +37,8 @@ enum { CLAB_TOKEN_BYTES = 16, CLAB_HOST_BYTES = 256, CLAB_SHARED_BYTES = 512 };
 enum clab_share { CLAB_SHARE_NONE, CLAB_SHARE_PMI, CLAB_SHARE_PMIX };
 
 struct clab_launched {
-    const char *by; // "commlab", "torchrun", "the environment", "Open MPI", "MPICH hydra", "Slurm"
+    const char *by;            // "commlab", "torchrun", "the environment", "Open MPI", "MPICH hydra", "Slurm"
+    const char *rank_variable; // that has said `rank`, in the environment of each rank
     bool is_by_hand;
     int rank, nranks;
     int local_rank, local_ranks; // on this host; -1: not known

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/job/launchers/siblings.h"
 
 enum { LINE_BYTES = 2048, NAME_BYTES = 257, KEY_BYTES = 32 };
 #define GOODBYE_SECONDS 2.0
@@ -65,15 +67,16 @@ bool launcher_pmi_value(const char *line, const char *key, char *out, size_t roo
     return false;
 }
 
-// Wait until the launcher has written, or has hung up.
+// Wait until the launcher has written, or has hung up, or a rank has ended that all wait for.
 static int await_bytes(double deadline)
 {
     for (;;) {
         struct pollfd fd = {.fd = pmi.fd, .events = POLLIN};
-        const double left = deadline - clab_now();
-        if (left <= 0)
+        const double now = clab_now(), left = fmin(deadline, siblings_next()) - now;
+        if (now >= deadline)
             return CLAB_ETIMEOUT;
-        const int ready = poll(&fd, 1, left < 1000 ? (int)(left * 1000) + 1 : 1000000);
+        CLAB_TRY(siblings_check());
+        const int ready = poll(&fd, 1, left < 1000 ? (int)(fmax(left, 0) * 1000) + 1 : 1000000);
         if (ready > 0)
             return CLAB_OK;
         if (ready < 0 && errno != EINTR)
@@ -115,6 +118,8 @@ static bool is_answer(const char *line, const char *command)
 
 static int complain(int err, const char *answer, const char *line)
 {
+    if (err == CLAB_EPEER)
+        return err; // siblings.c has logged which
     if (err == CLAB_ETIMEOUT)
         clab_error(
             "the launcher has not answered over PMI_FD within %g s (CLAB_TIMEOUT), not %s: have all ranks of the "

@@ -16,6 +16,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <pmix.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -23,6 +24,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/job/launchers/siblings.h"
 
 const bool launcher_has_pmix = true;
 
@@ -106,18 +110,30 @@ static void note_end(pmix_status_t status, void *unused)
     sem_post(&fence_ended);
 }
 
-static int wait_for_fence(double timeout)
+// Whether the fence is over within so many seconds.
+static bool is_over_within(double seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)timeout;
-    until.tv_nsec += (long)(1e9 * (timeout - (double)(time_t)timeout));
+    until.tv_sec += (time_t)seconds;
+    until.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     int failed;
     while ((failed = sem_timedwait(&fence_ended, &until)) && errno == EINTR)
         ;
-    if (failed) {
+    return !failed;
+}
+
+static int wait_for_fence(double timeout)
+{
+    const double deadline = clab_now() + timeout;
+    bool is_over = false;
+    for (double now; !is_over && (now = clab_now()) < deadline;) {
+        CLAB_TRY(siblings_check());
+        is_over = is_over_within(fmax(fmin(deadline, siblings_next()) - now, 1e-3));
+    }
+    if (!is_over) {
         clab_error("PMIx's fence was not over within %g s (CLAB_TIMEOUT): have all ranks of the job started?", timeout);
         return CLAB_ETIMEOUT;
     }

@@ -11,6 +11,7 @@
 
 #include "core/base/log.h"
 #include "core/base/variables.h"
+#include "core/job/launchers/siblings.h"
 #include "core/job/store/host.h"
 #include "core/job/store/client.h"
 #include "core/job/store/proof.h"
@@ -174,12 +175,14 @@ int clab_store_join(const struct clab_launched *launched, double timeout, struct
     struct store_joined *joined = calloc(1, sizeof *joined);
     if (!joined)
         return CLAB_ENOMEM;
+    siblings_begin(launched);
     int err = reach_store(launched, timeout, &joined->client);
     if (err != CLAB_OK) {
         free(joined);
         return err;
     }
     err = clab_host_find(joined->client, launched->rank, launched->nranks, &joined->host);
+    siblings_end();
     if (err != CLAB_OK) {
         store_client_leave(joined->client);
         free(joined);

@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/vector.h"
 #include "core/job/exchange.h"
+#include "core/job/launchers/siblings.h"
 #include "core/job/store/client_inside.h"
 #include "core/job/store/refusals.h"
 
@@ -159,6 +160,11 @@ static bool is_answered(const struct store_client *c, uint64_t key)
     return c->has_answer && c->answer.key == key;
 }
 
+static double next_look(const struct store_client *c)
+{
+    return fmin(c->keepalive.next, siblings_next());
+}
+
 // Wait for the answer to the fence of `key`.
 //   errors: CLAB_ETIMEOUT (at `deadline`), CLAB_EPEER (the connection has ended), those of meanwhile
 static int await(struct store_client *c, uint64_t key, double deadline, struct exchange_progress progress)
@@ -174,7 +180,7 @@ static int await(struct store_client *c, uint64_t key, double deadline, struct e
         if (progress.meanwhile)
             CLAB_TRY(progress.meanwhile(progress.of, &busy));
         if (!is_answered(c, key)) // meanwhile reads notices, and maybe the answer, from the same connection
-            store_channel_await(&c->channel, fmin(busy ? now + NAP_SECONDS : c->keepalive.next, deadline));
+            store_channel_await(&c->channel, fmin(busy ? now + NAP_SECONDS : next_look(c), deadline));
     }
 }
 

@@ -15,6 +15,7 @@
 #include "core/base/mix.h"
 #include "core/base/variables.h"
 #include "core/job/job.h"
+#include "core/job/launchers/siblings.h"
 #include "core/job/pages/memory.h"
 
 #define FENCE_KEY UINT64_C(0x686f737473206172) // the keys of these fences
@@ -208,12 +209,21 @@ static int find_flights(struct clab_host *host)
 
 // ---- all together --------------------------------------------------------------------------------------------
 
+// All have joined when the first of these exchanges is over. An error that the store's other members say nothing about:
+// siblings.c has logged which rank has ended.
+static int look_for_siblings(void *of, bool *busy_p)
+{
+    (void)of, (void)busy_p;
+    return siblings_check() ? CLAB_ESYS : CLAB_OK;
+}
+
 static int find(struct store_client *client, int rank, int nranks, struct hello *all, struct clab_host *host)
 {
+    const struct exchange_progress meanwhile = {.meanwhile = look_for_siblings};
     struct hello mine;
     introduce(&mine);
-    CLAB_TRY(
-        store_client_exchange(client, (struct clab_fence){.key = FENCE_KEY}, &mine, sizeof mine, all, nothing_else));
+    CLAB_TRY(store_client_exchange(client, (struct clab_fence){.key = FENCE_KEY}, &mine, sizeof mine, all, meanwhile));
+    siblings_end();
     count_hosts(all, rank, nranks, host);
     CLAB_TRY(share_file(client, host));
     return find_flights(host);

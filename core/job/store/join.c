@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/job/launchers/siblings.h"
 #include "core/job/store/client_inside.h"
 #include "core/job/store/proof.h"
 #include "core/job/store/socket.h"
@@ -161,6 +162,7 @@ static int reach(const struct store_ticket *t, struct store_channel *channel_p)
         }
         if (clab_now() + nap >= deadline)
             return unreached(t, errno);
+        CLAB_TRY(siblings_check());
         usleep((useconds_t)(nap * 1e6));
     }
 }

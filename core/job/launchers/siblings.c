@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Which ranks of this host are still there (siblings.h).
+
+#include "core/job/launchers/siblings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+enum { GENERATIONS = 16, ENVIRONMENT = 1 << 17 };
+
+// This process's one launcher, as it has one environment.
+static struct {
+    const char *variable; // of the launcher, with the rank; NULL: nobody is waited for
+    int rank, nranks;
+    bool all_are_here;
+    pid_t daemon;               // the parent of all ranks of this host; 0: not known
+    pid_t pids[CLAB_MAX_RANKS]; // 0: not seen; -1: seen, and gone
+    double absent_since, next;
+} watch;
+
+// ---- processes -------------------------------------------------------------------------------------------------
+
+// *is_running_p: it is no zombie.  errors: CLAB_ENOENT (there is none)
+static int read_parent(pid_t pid, pid_t *parent_p, bool *is_running_p)
+{
+    char path[64], text[512], state;
+    int parent;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[bytes] = '\0';
+    const char *name_end = strrchr(text, ')'); // a name may have brackets, too
+    if (!name_end || sscanf(name_end + 1, " %c %d", &state, &parent) != 2)
+        return CLAB_ENOENT;
+    *parent_p = (pid_t)parent;
+    *is_running_p = state != 'Z' && state != 'X';
+    return CLAB_OK;
+}
+
+static int rank_in(const char *environment, size_t bytes, const char *variable)
+{
+    const size_t length = strlen(variable);
+    int rank;
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1)
+        if (strncmp(at, variable, length) == 0 && at[length] == '=' &&
+            clab_parse_int(at + length + 1, 0, CLAB_MAX_RANKS - 1, &rank) == CLAB_OK)
+            return rank;
+    return -1;
+}
+
+// The rank in the environment that a process was started with; -1: it has none, or may not be read.
+static int read_rank(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(ENVIRONMENT + 1) : NULL;
+    const size_t bytes = text ? fread(text, 1, ENVIRONMENT, file) : 0;
+    if (text)
+        text[bytes] = '\0';
+    const int rank = bytes ? rank_in(text, bytes, watch.variable) : -1;
+    free(text);
+    if (file)
+        fclose(file);
+    return rank;
+}
+
+// Our first ancestor that is not this rank's, such as a shell around this program; 0: it is not to be seen.
+static pid_t find_daemon(void)
+{
+    pid_t pid = getpid(), parent;
+    bool is_running;
+    for (int i = 0; i < GENERATIONS && read_parent(pid, &parent, &is_running) == CLAB_OK && parent > 1; i++) {
+        if (read_rank(parent) != watch.rank) {
+            watch.pids[watch.rank] = pid;
+            return parent;
+        }
+        pid = parent;
+    }
+    return 0;
+}
+
+// ---- looking ---------------------------------------------------------------------------------------------------
+
+static bool is_there(pid_t pid)
+{
+    pid_t parent;
+    bool is_running = false;
+    return read_parent(pid, &parent, &is_running) == CLAB_OK && is_running && parent == watch.daemon;
+}
+
+// Find the daemon's children that are not known yet. Whether each of them is a rank: one that is about to become a rank
+// has the daemon's environment until then.
+static bool find_children(void)
+{
+    bool are_ranks = true;
+    DIR *folder = opendir("/proc");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        const pid_t pid = (pid_t)atoi(entry->d_name); // 0: no process
+        if (pid <= 0 || !is_there(pid))
+            continue;
+        const int rank = read_rank(pid);
+        if (rank < 0 || rank >= watch.nranks)
+            are_ranks = false;
+        else if (watch.pids[rank] == 0)
+            watch.pids[rank] = pid;
+    }
+    if (folder)
+        closedir(folder);
+    return folder && are_ranks;
+}
+
+static int lowest_with(bool (*has)(pid_t))
+{
+    for (int rank = 0; rank < watch.nranks; rank++)
+        if (has(watch.pids[rank]))
+            return rank;
+    return -1;
+}
+
+static bool is_unseen(pid_t pid)
+{
+    return pid == 0;
+}
+
+static bool is_gone(pid_t pid)
+{
+    return pid < 0;
+}
+
+static bool is_alive(pid_t pid)
+{
+    return pid > 0;
+}
+
+// A rank that has ended; -1: none is known to.
+static int find_ended(void)
+{
+    const double now = clab_now();
+    for (int rank = 0; rank < watch.nranks; rank++)
+        if (watch.pids[rank] > 0 && rank != watch.rank && !is_there(watch.pids[rank]))
+            watch.pids[rank] = -1;
+    if (lowest_with(is_gone) >= 0 || !watch.all_are_here || lowest_with(is_unseen) < 0)
+        return lowest_with(is_gone);
+    if (!find_children() || lowest_with(is_unseen) < 0)
+        watch.absent_since = INFINITY;
+    else
+        watch.absent_since = fmin(watch.absent_since, now);
+    return now - watch.absent_since >= SIBLINGS_GRACE ? lowest_with(is_unseen) : -1;
+}
+
+// ---- what others call ------------------------------------------------------------------------------------------
+
+void siblings_begin(const struct clab_launched *launched)
+{
+    memset(&watch, 0, sizeof watch);
+    if (launched->is_by_hand || launched->nranks < 2 || launched->nranks > CLAB_MAX_RANKS)
+        return;
+    watch.variable = launched->rank_variable;
+    watch.rank = launched->rank;
+    watch.nranks = launched->nranks;
+    watch.all_are_here = launched->local_ranks == launched->nranks;
+    watch.absent_since = INFINITY;
+    watch.next = clab_now() + SIBLINGS_FIRST;
+}
+
+void siblings_end(void)
+{
+    watch.variable = NULL;
+}
+
+double siblings_next(void)
+{
+    return watch.variable ? watch.next : INFINITY;
+}
+
+// The lowest rank that is left logs it. All stay until it has looked, too.
+static int report(int ended)
+{
+    if (lowest_with(is_alive) == watch.rank)
+        clab_error(
+            "rank %d of %d has ended before it joined the job: see what it has printed, or run its command alone",
+            ended, watch.nranks);
+    siblings_end();
+    usleep((useconds_t)(1e6 * (SIBLINGS_PAUSE + 0.1)));
+    return CLAB_EPEER;
+}
+
+int siblings_check(void)
+{
+    if (!watch.variable || clab_now() < watch.next)
+        return CLAB_OK;
+    if (!watch.daemon) {
+        if (!(watch.daemon = find_daemon())) {
+            siblings_end();
+            return CLAB_OK;
+        }
+        find_children();
+    }
+    const int ended = find_ended();
+    watch.next = clab_now() + SIBLINGS_PAUSE;
+    return ended < 0 ? CLAB_OK : report(ended);
+}
