@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // commlab nccl: the costs of every algorithm and protocol in NCCL's own model, and its choice.
-// - given.c      describes the machine.
+// - given.c      describes the machine, by flags and a log.
+// - said.c       what the log says of itself, and NCCL's own choices in it.
 
 #include "cmd/command.h"
 
@@ -16,6 +17,7 @@
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "cmd/nccl/given.h"
+#include "cmd/nccl/said.h"
 #include "sim/nccl/rows.h"
 
 enum { MOST_LOG2 = 34 };
@@ -115,6 +117,7 @@ static void print_question(const struct request *r)
            clab_collective_name(r->collective), clab_size_text(r->bytes, size), r->believed.machine.nodes,
            r->believed.machine.nodes == 1 ? "" : "s", r->believed.machine.gpus, archs[r->believed.machine.arch],
            r->believed.machine.gpus == 1 ? "" : "s", cpus[r->believed.machine.cpu]);
+    nccl_said_print(&r->believed, r->given.log_path);
     if (r->believed.of_log)
         printf("# latencies and bandwidths as NCCL wrote them to %s\n", r->given.log_path);
     else
@@ -137,6 +140,7 @@ static int print_table(const struct request *r, struct choice choice)
         clab_table_print(&table, stdout);
         printf("choice: %s %s, %.1f us\n", clab_nccl_algorithm_name(choice.algorithm),
                clab_nccl_protocol_name(choice.protocol), time_of(r, (int)choice.algorithm, (int)choice.protocol));
+        nccl_choices_print(&r->believed, r->collective);
     }
     clab_table_free(&table);
     return err;
@@ -149,6 +153,7 @@ static void fill_json(struct clab_json *json, const struct request *r, struct ch
     clab_json_add(json, "bytes", clab_cell_integer((long long)r->bytes));
     clab_json_add(json, "nodes", clab_cell_integer(r->believed.machine.nodes));
     clab_json_add(json, "gpus", clab_cell_integer(r->believed.machine.gpus));
+    nccl_said_add(json, &r->believed);
     struct clab_json *chosen = clab_json_add_object(json, "choice");
     clab_json_add(chosen, "algorithm", clab_cell_text(clab_nccl_algorithm_name(choice.algorithm)));
     clab_json_add(chosen, "protocol", clab_cell_text(clab_nccl_protocol_name(choice.protocol)));
@@ -250,9 +255,13 @@ static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {.options = options, .about = doc};
     struct request request = {.collective = CLAB_ALLREDUCE, .bytes = 1 << 20, .given = nccl_given_default};
-    if (clab_options_parse(&line, argc, argv, &request) ||
-        nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK)
+    if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
+    if (nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK) {
+        if (!request.json)
+            nccl_said_print(&request.believed, request.given.log_path);
+        return STATUS_USAGE;
+    }
     return answer(&request) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -186,7 +186,7 @@ static int read_file(const struct request *r, const char *text, struct tune_time
         }
         text = path + 1;
     }
-    return tune_read(text, label, r->given.machine.nodes, times);
+    return tune_read(text, label, nccl_given_nodes(&r->given), times);
 }
 
 // Drop the times of collectives that the user does not want.
@@ -210,7 +210,7 @@ static int find_times(struct request *r, struct tune_times *times, int *status_p
         keep_wanted(r, times);
         return CLAB_OK;
     }
-    r->run.nodes = r->given.machine.nodes;
+    r->run.nodes = nccl_given_nodes(&r->given);
     if (lab_attach(r->run.backend) || !clab_backend_find(r->run.backend)) { // both log the reason
         *status_p = STATUS_LACKING;
         return CLAB_OK;
@@ -332,9 +332,9 @@ static void check_model(const struct request *r)
     int ranks = 2;
     if (r->run.ranks)
         clab_parse_int(r->run.ranks, 2, CLAB_MAX_RANKS, &ranks);
-    if (r->given.channels && r->given.machine.nodes * r->given.machine.gpus != ranks)
-        refuse("--nodes %d --gpus %d are %d GPUs, but there are %d ranks (-n)", r->given.machine.nodes,
-               r->given.machine.gpus, r->given.machine.nodes * r->given.machine.gpus, ranks);
+    const int nodes = nccl_given_nodes(&r->given), gpus = nccl_given_gpus(&r->given);
+    if (r->given.channels && nodes * gpus != ranks)
+        refuse("--nodes %d --gpus %d are %d GPUs, but there are %d ranks (-n)", nodes, gpus, nodes * gpus, ranks);
 }
 
 static int run_ours(struct request *r)

@@ -128,7 +128,18 @@ int clab_nccl_choose(const struct clab_nccl_tables *tables, const struct clab_nc
                      enum clab_collective collective, const struct clab_nccl_costs *costs, size_t bytes,
                      enum clab_nccl_algorithm *algorithm_p, enum clab_nccl_protocol *protocol_p);
 
-// Read what NCCL wrote with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=TUNING,GRAPH (the first rank's lines count).
+// A choice that NCCL itself has logged, and how often.
+struct clab_nccl_logged {
+    int collective; // enum clab_collective; -1: that line does not say (until 2.22)
+    size_t bytes;   // of the whole buffer
+    enum clab_nccl_algorithm algorithm;
+    enum clab_nccl_protocol protocol;
+    long calls;
+};
+enum { CLAB_NCCL_MOST_LOGGED = 256 };
+
+// Read what NCCL, from 2.5 on, wrote with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=TUNING,GRAPH (the first rank's lines
+// count).
 struct clab_nccl_log {
     bool has_graphs; // then graphs is set for those algorithms whose has_graph is
     bool has_graph[CLAB_NCCL_ALGORITHMS];
@@ -137,6 +148,12 @@ struct clab_nccl_log {
     int channels;   // of the communicator (NCCL_DEBUG_SUBSYS=INIT); 0: the log does not say
     bool has_costs; // then costs is what NCCL itself computed for the collective that was asked for
     struct clab_nccl_costs costs;
+    bool has_cpu;
+    enum clab_nccl_cpu cpu; // of the topology's first
+    struct clab_nccl_logged
+        choices[CLAB_NCCL_MOST_LOGGED]; // in the order of the log, whatever collective was asked for
+    int nchoices;
+    long more_choices; // lines that are not kept
 };
-//   text: ended by 0.  errors: CLAB_ENOENT (neither is in there), CLAB_EPARSE (logged with the line's number)
+//   text: ended by 0.  errors: CLAB_ENOENT (nothing of this is in there), CLAB_EPARSE (logged with the line's number)
 int clab_nccl_log_read(const char *text, enum clab_collective collective, struct clab_nccl_log *log_p);

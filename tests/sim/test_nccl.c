@@ -429,6 +429,76 @@ static void test_a_table_without_graphs_is_enough_to_choose(void **state)
     assert_int_equal(algorithm, CLAB_NCCL_NVLS);
 }
 
+// The same graphs, as NCCL 2.5 and 2.6 to 2.12 print them.
+static void test_graphs_of_old_versions_are_read(void **state)
+{
+    (void)state;
+    struct clab_nccl_log log;
+    assert_int_equal(
+        clab_nccl_log_read(
+            "h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, speed 21/12, nvlink 1, type 2, sameChannels 1\n"
+            "h:1:2 [0] NCCL INFO Pattern 3, crossNic 0, nChannels 1, speed 9/9, nvlink 0, type 3, sameChannels 0\n",
+            CLAB_ALLREDUCE, &log),
+        CLAB_OK);
+    const struct clab_nccl_graph *ring = &log.graphs[CLAB_NCCL_RING], *tree = &log.graphs[CLAB_NCCL_TREE];
+    assert_true(ring->channels == 2 && ring->intra == 21 && ring->inter == 12 && ring->same_channels);
+    assert_true(ring->within == CLAB_NCCL_NVL && ring->between == CLAB_NCCL_PHB);
+    assert_true(tree->within == CLAB_NCCL_SYS && tree->simple_tree && !tree->same_channels);
+    assert_int_equal(
+        clab_nccl_log_read(
+            "h:1:2 [0] NCCL INFO CPU/1 (1/2/-1)\n"
+            "Pattern 4, crossNic 0, nChannels 2, speed 24.000000/12.500000, type NVB/PXB, sameChannels 1\n",
+            CLAB_ALLREDUCE, &log),
+        CLAB_OK);
+    assert_true(ring->intra == 24 && ring->inter == 12.5 && ring->within == CLAB_NCCL_NVB &&
+                ring->between == CLAB_NCCL_PXB);
+    assert_true(log.has_cpu && log.cpu == CLAB_NCCL_AMD);
+}
+
+// Until 2.17 all algorithms are beside each other, and CollNet was one.
+static void test_tables_of_old_versions_are_read(void **state)
+{
+    (void)state;
+    static const char old[] =
+        "h:1:2 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple |    Ring/    LL |    Ring/ LL128 |"
+        "    Ring/Simple | CollNet/    LL | CollNet/ LL128 | CollNet/Simple |\n"
+        "h:1:2 [0] NCCL INFO  Max NThreads |            512 |            640 |            512 |            512 |"
+        "            640 |            256 |            512 |            640 |            512 |\n"
+        "h:1:2 [0] NCCL INFO     AllReduce |    14.4/   1.5 |    21.4/   0.0 |    56.0/   5.0 |    10.8/   1.7 |"
+        "    21.0/   0.0 |    35.4/   6.0 |    13.7/   0.0 |    17.2/   0.0 |    30.3/   7.0 |\n";
+    struct clab_nccl_log log;
+    assert_int_equal(clab_nccl_log_read(old, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_near(log.costs.of[CLAB_NCCL_TREE][CLAB_NCCL_LL].latency, 14.4);
+    assert_near(log.costs.of[CLAB_NCCL_RING][CLAB_NCCL_SIMPLE].bandwidth, 6);
+    assert_near(log.costs.of[CLAB_NCCL_COLLNET_DIRECT][CLAB_NCCL_SIMPLE].latency, 30.3);
+    assert_true(log.costs.of[CLAB_NCCL_NVLS][CLAB_NCCL_SIMPLE].bandwidth == 0 &&
+                !strcmp(log.costs.of[CLAB_NCCL_NVLS][CLAB_NCCL_SIMPLE].why, "not in NCCL's log"));
+    assert_int_equal(
+        clab_nccl_log_read("Latency/AlgBw | Tree/ LL | Tree/ LL128\nAllReduce | 1/2\n", CLAB_ALLREDUCE, &log),
+        CLAB_EPARSE); // logged
+}
+
+// By numbers without the collective, by numbers with it, and by names, where a rank's part of an allgather is logged.
+static void test_choices_of_all_versions_are_read(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "h:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n"
+        "h:1:2 [0] NCCL INFO 8 Bytes -> Algo 0 proto 0 time 25.2\nh:1:2 [0] NCCL INFO 8 Bytes -> Algo 0 proto 0 time 25.2\n"
+        "h:1:2 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo 5 proto 2 time 60.1\n"
+        "h:1:2 [0] NCCL INFO AllGather: 1024 Bytes -> Algo COLLNET_DIRECT proto SIMPLE channel{Lo..Hi}={0..7}\n"
+        "h:1:2 [0] NCCL INFO AllGather: 1024 Bytes -> Algo 9 proto 2 time 1\nh:1:2 [0] NCCL INFO Bytes -> Algo RING proto LL\n";
+    struct clab_nccl_log log;
+    assert_int_equal(clab_nccl_log_read(text, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(log.nchoices, 3);
+    const struct clab_nccl_logged *c = log.choices;
+    assert_true(c[0].collective == -1 && c[0].bytes == 8 && c[0].algorithm == CLAB_NCCL_TREE &&
+                c[0].protocol == CLAB_NCCL_LL && c[0].calls == 2);
+    assert_true(c[1].collective == CLAB_ALLREDUCE && c[1].bytes == 1 << 20 && c[1].algorithm == CLAB_NCCL_NVLS_TREE &&
+                c[1].protocol == CLAB_NCCL_SIMPLE && c[1].calls == 1);
+    assert_true(c[2].collective == CLAB_ALLGATHER && c[2].bytes == 4096 && c[2].algorithm == CLAB_NCCL_COLLNET_DIRECT);
+}
+
 static void test_a_broken_log_is_named_by_its_line(void **state)
 {
     (void)state;
@@ -466,6 +536,9 @@ int main(void)
         cmocka_unit_test(test_a_log_tells_the_tree_and_the_channels),
         cmocka_unit_test(test_the_tuning_table_is_read_from_a_log),
         cmocka_unit_test(test_a_table_without_graphs_is_enough_to_choose),
+        cmocka_unit_test(test_graphs_of_old_versions_are_read),
+        cmocka_unit_test(test_tables_of_old_versions_are_read),
+        cmocka_unit_test(test_choices_of_all_versions_are_read),
         cmocka_unit_test(test_a_broken_log_is_named_by_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,60 @@ check asks_for_the_network refuses 2 'still needed: --inter-bw GB/s' --channels 
 check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 --intra-bw x
 check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
 check refuses_a_log_that_is_not_there refuses 2 'No such file' --log "$scratch/none"
-check refuses_a_log_of_something_else refuses 2 'neither graphs nor a tuning table' --log Makefile
+check refuses_a_log_of_something_else refuses 2 "has nothing of NCCL's" --log Makefile
+
+# A log of two hosts with two ranks each. $1: the version, and more lines from standard input.
+write_log() {
+    local rank
+    echo "a:1:1 [0] NCCL INFO NCCL version $1+cuda12.2"
+    for rank in 0 1 2 3; do
+        printf '%s:1%d:2 [%d] NCCL INFO comm 0x1%d rank %d nranks 4 cudaDev %d busId 10 - Init COMPLETE\n' \
+            "$([ $rank -lt 2 ] && echo a || echo b)" $rank $((rank % 2)) $rank $rank $((rank % 2))
+    done
+    cat
+}
+says_what_the_log_says() {
+    write_log 2.18.3 >"$scratch/full" <<'LOG'
+a:10:2 [0] NCCL INFO CPU/0 (1/2/-1)
+a:10:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 24.000000/24.000000, type NVL/PIX, sameChannels 1
+a:10:2 [0] NCCL INFO Pattern 1, crossNic 0, nChannels 2, bw 24.000000/24.000000, type NVL/PIX, sameChannels 1
+a:10:2 [0] NCCL INFO 1073741824 Bytes -> Algo 1 proto 2 time 9000.5
+a:10:2 [0] NCCL INFO 1073741824 Bytes -> Algo 1 proto 2 time 9000.5
+a:10:2 [0] NCCL INFO 8 Bytes -> Algo 1 proto 2 time 20.5
+LOG
+    run 0 --log "$scratch/full" || return 1
+    why=$(cat "$scratch/out")
+    grep -qF "the log $scratch/full: NCCL 2.18.3, 4 ranks on 2 nodes; graphs, no table of costs, 3 choices" <<<"$why" &&
+        grep -qx '# neither in the log nor given, so defaults: Hopper (--arch)' <<<"$why" &&
+        grep -qx '# the constants are those of NCCL 2.27.5: there are none of 2.18.3' <<<"$why" &&
+        grep -q 'on 2 nodes of 2 Hopper GPUs, AMD CPUs$' <<<"$why" &&
+        grep -qE '^ +1 GiB +2 +Ring +Simple +Ring Simple$' <<<"$why" &&
+        grep -qE '^ +8 B +1 +Ring +Simple +(Tree|Ring) LL +\(differs\)$' <<<"$why"
+}
+# Without all ranks' lines, nobody knows how many nodes there are; without graphs, what NCCL costs.
+guesses_nothing() {
+    write_log 2.4.8 </dev/null | grep -v '^b:' >"$scratch/part"
+    run 2 --log "$scratch/part" || return 1
+    why=$(cat "$scratch/out" "$scratch/err")
+    grep -qF 'NCCL 2.4.8, 4 ranks on nodes that it does not count; no graphs, no table of costs, 0 choices' "$scratch/out" &&
+        grep -qF 'the log has neither graphs nor a tuning table: still needed: --channels N, --intra-bw GB/s' "$scratch/err" || return 1
+    run 0 --log "$scratch/part" --nodes 1 --channels 2 --intra-bw 20 && why=$(cat "$scratch/out") &&
+        grep -qx '# neither in the log nor given, so defaults: Hopper (--arch), Intel (--cpu)' <<<"$why" &&
+        grep -q 'on 1 node of 4 Hopper GPUs' <<<"$why"
+}
+lets_flags_go_before_the_log() {
+    run 0 --log "$scratch/full" --nodes 1 --gpus 8 --arch volta --nccl 2.28.9 && why=$(cat "$scratch/out") &&
+        grep -q '2.28.9.*on 1 node of 8 Volta GPUs, AMD CPUs$' <<<"$why" && ! grep -q defaults <<<"$why"
+}
+# A table that NCCL itself printed needs no constants.
+takes_the_costs_of_an_old_table() {
+    write_log 2.8.4 >"$scratch/table" <<'LOG'
+a:10:2 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple |    Ring/    LL |    Ring/ LL128 |    Ring/Simple |
+a:10:2 [0] NCCL INFO     AllReduce |    14.4/   1.5 |    21.4/   0.0 |    56.0/   5.0 |    10.8/   1.7 |    21.0/   0.0 |    35.4/   6.0 |
+LOG
+    run 0 --log "$scratch/table" --bytes 1G && why=$(cat "$scratch/out") &&
+        grep -q '^choice: Ring Simple' <<<"$why" && ! grep -q 'defaults\|constants are' <<<"$why"
+}
+check_each says_what_the_log_says guesses_nothing lets_flags_go_before_the_log takes_the_costs_of_an_old_table
 
 exit $failed
