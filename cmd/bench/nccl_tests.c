@@ -12,6 +12,7 @@
 #include "cmd/bench/bench.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/comm/job.h"
 #include "core/transport/backend.h"
 
 // Its program for a collective; it has none for a barrier.
@@ -65,8 +66,12 @@ const char *bench_nccl_tests_program(const struct bench *bench)
 
 int bench_nccl_tests_places(const struct bench *bench, struct bench_place places[])
 {
-    struct bench_place mine = {.pid = (int)getpid()};
+    struct bench_place mine = {.pid = (int)getpid(), .device = bench->job->bootstrap->local_rank};
+    bool is_fake;
     gethostname(mine.host, sizeof mine.host - 1);
+    bench->job->backend->describe(bench->job->domain, mine.what, sizeof mine.what, &is_fake);
+    if (!*mine.what)
+        snprintf(mine.what, sizeof mine.what, "%s", bench->machine.cpu);
     return clab_allgather(bench->control, &mine, places, sizeof mine, CLAB_U8);
 }
 
@@ -78,8 +83,8 @@ static void print_options(const struct bench *bench)
            "validation: %d graph: 0\n#\n",
            o->first, o->last, o->step ? o->step : (size_t)o->factor, o->step ? "bytes" : "factor",
            o->warmup < 0 ? 0 : o->warmup, o->iterations < 0 ? 0 : o->iterations, o->check);
-    printf("# commlab bench: backend %s, algorithm %s%s\n", o->backend->name,
-           bench->plan->rows[0].automatic ? "auto" : bench->plan->rows[0].algorithm->name,
+    printf("# commlab bench: backend %s, algorithm %s, mode %s%s\n", o->backend->name,
+           bench->plan->rows[0].automatic ? "auto" : bench->plan->rows[0].algorithm->name, bench_mode_name(o->mode),
            o->warmup < 0 || o->iterations < 0 ? "; 0 iters are as many as a median that is known to 1 % needs" : "");
 }
 
@@ -89,7 +94,7 @@ void bench_nccl_tests_print_header(const struct bench *bench, const struct bench
     printf("# Using devices\n");
     for (int rank = 0; rank < bench->nranks; rank++)
         printf("#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", rank, 0, places[rank].pid,
-               places[rank].host, 0, bench->options->backend->name, bench->machine.cpu);
+               places[rank].host, places[rank].device, bench->options->backend->name, places[rank].what);
     printf("#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n", "", "",
            "", "", "");
     printf("# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s\n", "size", "count", "type", "redop",
@@ -175,10 +180,20 @@ double bench_nccl_tests_average(const struct bench *bench)
     return n ? sum / n : 0;
 }
 
+// Readers take a number without an exponent.
+static void print_average(double average)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%g", average);
+    if (strchr(text, 'e'))
+        snprintf(text, sizeof text, "%.9f", average);
+    printf("# Avg bus bandwidth    : %s \n#\n", text);
+}
+
 void bench_nccl_tests_print_end(const struct bench *bench)
 {
     const long long wrong = bench_nccl_tests_wrong(bench);
     printf("# Out of bounds values : %lld %s\n", wrong, wrong ? "FAILED" : "OK");
-    printf("# Avg bus bandwidth    : %g \n#\n", bench_nccl_tests_average(bench));
+    print_average(bench_nccl_tests_average(bench));
     printf("# Collective test concluded: %s\n", bench_nccl_tests_program(bench));
 }

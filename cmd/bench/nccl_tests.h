@@ -14,8 +14,8 @@ struct bench;
 
 // Where a rank runs.
 struct bench_place {
-    int pid;
-    char host[60];
+    int pid, device; // device: its number among the ranks of its host
+    char host[60], what[100];
 };
 
 // What must hold for a table without a column for collective and algorithm: one of each.  errors: CLAB_EINVAL, logged

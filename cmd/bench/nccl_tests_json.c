@@ -40,9 +40,9 @@ static void add_devices(const struct bench *bench, const struct bench_place plac
         clab_json_add(device, "group", clab_cell_integer(0));
         clab_json_add(device, "pid", clab_cell_integer(places[rank].pid));
         clab_json_add(device, "hostname", clab_cell_text(places[rank].host));
-        clab_json_add(device, "device", clab_cell_integer(0));
+        clab_json_add(device, "device", clab_cell_integer(places[rank].device));
         clab_json_add(device, "device_hex", clab_cell_text(bench->options->backend->name));
-        clab_json_add(device, "device_info", clab_cell_text(bench->machine.cpu));
+        clab_json_add(device, "device_info", clab_cell_text(places[rank].what));
     }
 }
 

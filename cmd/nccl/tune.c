@@ -34,7 +34,7 @@ static const char doc[] =
     "  commlab tune --from own.txt --from ring/ll=a.txt --from tree/simple=b.txt -o tune.csv\n"
     "  commlab tune --model --gpus 8 --nodes 4 --channels 8 --intra-bw 48 --inter-bw 48 -o tune.csv\n"
     "A file is one of these: CSV of `commlab bench --backend nccl --algo native`, made with NCCL_ALGO and NCCL_PROTO; "
-    "output of nccl-tests; CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
+    "output of nccl-tests, from 1.0 on (a file that does not say it: name the collective and -n RANKS); CSV with columns collective, ranks, nodes, bytes, algorithm, protocol, usec. gain is the "
     "time of NCCL's own choice divided by the time of the table's choice, over the sizes of the row. If NCCL's own "
     "choice is as good, there is no row; without rows there is no file. A table from --model pins the choices that "
     "NCCL's model makes. regret is the time of a choice divided by the time of the best; with --channels and --intra-bw "
@@ -137,7 +137,7 @@ static const struct clab_option options[] = {
     CLAB_HEADING("The machine (--nodes: of files that do not say, too):"),
     CLAB_TABLE(REQUEST, given, nccl_given_options),
     CLAB_HEADING("Else it is measured here:"),
-    {"ranks", 'n', "N", "ranks, one GPU per rank (2)", CLAB_CALL(take_ranks)},
+    {"ranks", 'n', "N", "ranks, one GPU per rank (2); with --from: those of files that do not say", CLAB_CALL(take_ranks)},
     {"minbytes", 'b', "SIZE", "smallest size (8)", CLAB_TEXT_AT(REQUEST, run.first)},
     {"maxbytes", 'e', "SIZE", "largest size (64M)", CLAB_TEXT_AT(REQUEST, run.last)},
     {"stepfactor", 'f', "N", "sizes grow by this factor (4)", CLAB_TEXT_AT(REQUEST, run.factor)},
@@ -158,9 +158,10 @@ static void check(struct request *r)
     const struct tune_run *run = &r->run;
     if (r->is_model && r->nfiles)
         refuse("--model or --from: times are one or the other's");
-    if ((r->is_model || r->nfiles) && (run->ranks || run->first || run->last || run->factor || run->seconds))
-        refuse("-n, -b, -e, -f and --seconds are for what is measured here; %s has its own",
-               r->is_model ? "--model" : "--from");
+    if (r->is_model && run->ranks)
+        refuse("-n is for what is measured here, or for files that do not say it; --model has --nodes and --gpus");
+    if ((r->is_model || r->nfiles) && (run->first || run->last || run->factor || run->seconds))
+        refuse("-b, -e, -f and --seconds are for what is measured here; %s has its own", r->is_model ? "--model" : "--from");
     if (!is_ours(r) && (r->ours.net || r->ours.emulate))
         refuse("--net and --emulate are for measurements of the kit's own algorithms: add --backend sim or shm");
     for (int f = 0; f < CLAB_NCCL_FUNCTIONS; f++)
@@ -168,6 +169,23 @@ static void check(struct request *r)
 }
 
 // ---- times ---------------------------------------------------------------------------------------------------
+
+// Of a log that says neither: the one collective that was named, and the ranks.
+static struct tune_missing missing(const struct request *r)
+{
+    struct tune_missing m = {.function = -1, .nodes = nccl_given_nodes(&r->given)};
+    int named = 0;
+    for (int f = 0; f < CLAB_NCCL_FUNCTIONS && r->any_function; f++)
+        if (r->functions[f]) {
+            named++;
+            m.function = f;
+        }
+    if (named != 1)
+        m.function = -1;
+    if (r->run.ranks)
+        (void)clab_parse_int(r->run.ranks, 2, CLAB_MAX_RANKS, &m.ranks); // take_ranks has read it
+    return m;
+}
 
 static int read_file(const struct request *r, const char *text, struct tune_times *times)
 {
@@ -186,7 +204,7 @@ static int read_file(const struct request *r, const char *text, struct tune_time
         }
         text = path + 1;
     }
-    return tune_read(text, label, nccl_given_nodes(&r->given), times);
+    return tune_read(text, label, missing(r), times);
 }
 
 // Drop the times of collectives that the user does not want.

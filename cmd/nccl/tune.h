@@ -79,11 +79,15 @@ struct tune_label {
 // "ring/ll" or "ring/ll/4".  errors: CLAB_EPARSE (not logged)
 int tune_label_read(const char *text, struct tune_label *label_p);
 
-// Add the times of a file, but for collectives that NCCL's tuner does not know. nodes: if the file has no such column
-//   errors: CLAB_ENOENT, CLAB_EPARSE (logged with file and line), CLAB_ENOMEM
-int tune_read(const char *path, struct tune_label label, int nodes, struct tune_times *times);
+// What a file may not say; function -1 and ranks 0: not known either.
+struct tune_missing {
+    int function, ranks, nodes;
+};
+// Add the times of a file, but for collectives that NCCL's tuner does not know.
+//   errors: CLAB_ENOENT, CLAB_EPARSE, CLAB_EINVAL (it says other ranks) (logged with file and line), CLAB_ENOMEM
+int tune_read(const char *path, struct tune_label label, struct tune_missing missing, struct tune_times *times);
 // The same for an open file, whose text this may change.
-int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, int nodes,
+int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, struct tune_missing missing,
                     struct tune_times *times);
 
 struct tune_run {

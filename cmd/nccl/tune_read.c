@@ -4,10 +4,11 @@
 // - CSV with names: collective, bytes (or size_bytes), usec (or latency_us), ranks, and optionally nodes, algorithm,
 //   protocol, channels, inplace, wrong. Our bench writes it (algorithm native), or it is any table with NCCL's names of
 //   algorithms.
-// - Output of nccl-tests, with their heading: `# Collective test starting: all_reduce_perf`, one line per rank, and the
-//   columns. A log of NCCL in between (NCCL_DEBUG=INFO) states algorithm and protocol.
+// - Output of nccl-tests, from 1.0 on, with the line that names its columns (cmd/kit/nccl_tests.h). Ranks and collective
+//   are those of its lines above the table; else of the options, or of the file's name. A log of NCCL in between
+//   (NCCL_DEBUG=INFO) states algorithm and protocol.
 //
-// We skip in-place rows: NCCL makes the same choice for both. Source: nccl-tests, src/util.cu.
+// We skip in-place rows: NCCL makes the same choice for both.
 
 #include "cmd/nccl/tune.h"
 
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/kit/nccl_tests.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -121,15 +123,17 @@ static int read_csv(struct clab_input *input, const char *path, struct tune_labe
 
 // ---- nccl-tests ----------------------------------------------------------------------------------------------
 
-enum { LINE = 4096, COLUMNS = 32, HOST = 64 };
+enum { LINE = 4096, HOST = 64 };
 
 struct tests {
     const char *path;
-    int line, time_at, wrong_at; // columns; -1: no heading yet
-    char (*hosts)[HOST];         // each once
+    int line;
+    struct tests_head head;
+    char (*hosts)[HOST]; // each once
     int nhosts, host_room;
     int algorithm, protocol; // by NCCL's log, or unknown
     struct tune_time time;   // the part that all rows share
+    struct tune_missing missing;
 };
 
 static int refuse_line(const struct tests *t, const char *what)
@@ -138,56 +142,48 @@ static int refuse_line(const struct tests *t, const char *what)
     return CLAB_EPARSE;
 }
 
-static int cut(char *line, char *words[COLUMNS])
-{
-    int n = 0;
-    for (char *rest, *word = strtok_r(line, " \t\r\n", &rest); word && n < COLUMNS;
-         word = strtok_r(NULL, " \t\r\n", &rest))
-        words[n++] = word;
-    return n;
-}
-
-// `#  Rank  0 Group  0 Pid  123 on  host device  0 [0x07] NVIDIA H100`
 static int take_rank(struct tests *t, const char *line)
 {
     char host[HOST];
-    if (sscanf(line, "# Rank %*d Group %*d Pid %*d on %63s device", host) != 1)
+    int rank;
+    if (!tests_rank_read(line, &rank, host))
         return CLAB_OK;
-    t->time.ranks++;
+    t->time.ranks = rank >= t->time.ranks ? rank + 1 : t->time.ranks;
     for (int i = 0; i < t->nhosts; i++)
         if (!strcmp(t->hosts[i], host))
             return CLAB_OK;
     return CLAB_APPEND(t->hosts, t->nhosts, t->host_room, &host, 1);
 }
 
-// `#  size  count  type  redop  root  time  algbw  busbw  #wrong  time ...`: the first of each is out of place.
-static void take_heading(struct tests *t, char *line)
+// "# Out of bounds values : 2 FAILED", at the end: all that was printed before.
+static int take_end(const struct tests *t, const char *line)
 {
-    char *words[COLUMNS];
-    const int n = cut(line + 1, words);
-    if (n < 2 || strcmp(words[0], "size"))
-        return;
-    t->time_at = t->wrong_at = -1;
-    for (int i = n - 1; i > 0; i--) {
-        t->time_at = strcmp(words[i], "time") ? t->time_at : i;
-        t->wrong_at = strcmp(words[i], "#wrong") && strcmp(words[i], "error") ? t->wrong_at : i;
-    }
+    const char *at = strstr(line, "Out of bounds values");
+    int wrong;
+    return at && sscanf(at, "Out of bounds values : %d", &wrong) == 1 && wrong > 0
+               ? refuse_line(t, "wrong results: their times are worth nothing")
+               : CLAB_OK;
 }
 
-static int take_remark(struct tests *t, char *line)
+static int take_function(struct tests *t, const char *name)
 {
-    char name[64];
-    if (sscanf(line, "# Collective test starting: %63s", name) == 1) {
-        char *end = strstr(name, "_perf");
-        if (end)
-            *end = '\0';
-        if ((t->time.function = clab_nccl_function_find(name)) < 0)
-            return refuse_line(t, "NCCL's tuner chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
-        return CLAB_OK;
-    }
-    CLAB_TRY(take_rank(t, line));
-    take_heading(t, line);
+    if (name && (t->time.function = clab_nccl_function_find(name)) < 0)
+        return refuse_line(t, "NCCL's tuner chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
     return CLAB_OK;
+}
+
+static int take_remark(struct tests *t, const char *line)
+{
+    struct tests_bench bench;
+    if (strstr(line, "Collective test starting:") && !tests_collective_started(line))
+        return refuse_line(t, "NCCL's tuner chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
+    CLAB_TRY(take_function(t, tests_collective_started(line)));
+    if (tests_bench_read(line, &bench) && (strcmp(bench.backend, "nccl") || strcmp(bench.algorithm, "native")))
+        return refuse_line(
+            t, "times of the kit's own algorithms or of another backend, not of NCCL's: give those of `bench "
+               "--backend nccl --algo native`");
+    (void)tests_head_read(line, &t->head);
+    return take_rank(t, line);
 }
 
 static void take_log(struct tests *t, const char *line)
@@ -201,20 +197,39 @@ static void take_log(struct tests *t, const char *line)
         t->protocol = clab_nccl_protocol_find(word);
 }
 
+// What the log has not said.
+static int complete(const struct tests *t, struct tune_time *time)
+{
+    if (time->function < 0)
+        time->function = t->missing.function;
+    if (time->function < 0)
+        return refuse_line(
+            t, "of which collective? Name it behind the options: `commlab tune --from FILE allreduce`; or name "
+               "the file after the test, as all_reduce_perf.txt");
+    if (time->ranks > 0 && t->missing.ranks > 0 && time->ranks != t->missing.ranks) {
+        clab_error("%s: its lines name %d ranks, and -n says %d: leave -n out", t->path, time->ranks, t->missing.ranks);
+        return CLAB_EINVAL;
+    }
+    time->ranks = time->ranks ? time->ranks : t->missing.ranks;
+    return time->ranks >= 2
+               ? CLAB_OK
+               : refuse_line(t, "of how many ranks? Add -n RANKS; lines `#  Rank  0 ... on host device  0` above "
+                                "the table say it, too");
+}
+
 static int take_time(struct tests *t, char *line, struct tune_times *times)
 {
-    char *words[COLUMNS];
     struct tune_time time = t->time;
-    const int n = cut(line, words);
-    if (t->time_at < 0)
-        return refuse_line(t, "a row before the heading with size and time: this is not what nccl-tests print");
-    if (time.function < 0)
-        return refuse_line(t, "of which collective? A line `# Collective test starting: all_reduce_perf` says so");
-    if (time.ranks < 2)
-        return refuse_line(t, "of how many ranks? Lines `#  Rank  0 Group  0 Pid  1 on host device  0` say so");
-    if (n <= t->time_at || clab_parse_size(words[0], &time.bytes) || !take_usec(words[t->time_at], &time.usec))
-        return refuse_line(t, "no size and time in microseconds");
-    if (t->wrong_at >= 0 && t->wrong_at < n && strtod(words[t->wrong_at], NULL) > 0)
+    struct tests_row row;
+    int words;
+    if (!t->head.columns)
+        return refuse_line(t, "a row before the line that names its columns: give all that nccl-tests has printed");
+    CLAB_TRY(complete(t, &time));
+    if (tests_row_read(&t->head, line, &row, &words) || clab_parse_size(row.bytes, &time.bytes) ||
+        !take_usec(row.values[0].time, &time.usec))
+        return refuse_line(t, "no size and time");
+    time.usec *= t->head.is_msec ? 1e3 : 1;
+    if (t->head.counts_wrong && strtod(row.values[0].wrong, NULL) > 0)
         return refuse_line(t, "wrong results: their time is worth nothing");
     if (time.is_own && (t->algorithm < 0) != (t->protocol < 0))
         return refuse_line(t, "its log says NCCL_ALGO or NCCL_PROTO, not both: --from ALGORITHM/PROTOCOL=FILE says it");
@@ -227,22 +242,38 @@ static int take_time(struct tests *t, char *line, struct tune_times *times)
     return tune_times_add(times, time);
 }
 
-static int read_tests(FILE *file, const char *path, struct tune_label label, int nodes, struct tune_times *times)
+// A size of 0 has no time: sizes below what the ranks can share are printed so.
+static bool is_of_size_0(const char *line)
 {
-    struct tests t = {.path = path, .time_at = -1, .wrong_at = -1, .algorithm = -1, .protocol = -1};
+    return strtod(line, NULL) == 0;
+}
+
+// A name of a file says which test it is of, where neither a line nor an option does.
+static int name_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = tests_collective(slash ? slash + 1 : path);
+    return name ? clab_nccl_function_find(name) : -1;
+}
+
+static int read_tests(FILE *file, const char *path, struct tune_label label, struct tune_missing missing,
+                      struct tune_times *times)
+{
+    struct tests t = {.path = path, .algorithm = -1, .protocol = -1, .missing = missing};
     const int before = times->n;
     char line[LINE];
     int err = CLAB_OK;
     t.time = labelled(label);
     t.time.function = -1;
-    t.time.nodes = nodes;
+    t.time.nodes = missing.nodes;
+    t.missing.function = missing.function < 0 ? name_of_file(path) : missing.function;
     while (!err && fgets(line, sizeof line, file)) {
         t.line++;
-        const char first = line[strspn(line, " \t\r\n")];
         take_log(&t, line);
-        if (first == '#')
+        if (line[strspn(line, " \t\r\n")] == '#')
             err = take_remark(&t, strchr(line, '#'));
-        else if (isdigit((unsigned char)first) && isspace((unsigned char)line[0]))
+        if (!err)
+            err = take_end(&t, line);
+        if (!err && isspace((unsigned char)line[0]) && tests_is_row(line) && !is_of_size_0(line))
             err = take_time(&t, line, times);
     }
     free(t.hosts);
@@ -269,18 +300,18 @@ static bool is_csv(FILE *file)
     return is;
 }
 
-int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, int nodes,
+int tune_read_input(struct clab_input *input, const char *path, struct tune_label label, struct tune_missing missing,
                     struct tune_times *times)
 {
-    return is_csv(input->file) ? read_csv(input, path, label, nodes, times)
-                               : read_tests(input->file, path, label, nodes, times);
+    return is_csv(input->file) ? read_csv(input, path, label, missing.nodes, times)
+                               : read_tests(input->file, path, label, missing, times);
 }
 
-int tune_read(const char *path, struct tune_label label, int nodes, struct tune_times *times)
+int tune_read(const char *path, struct tune_label label, struct tune_missing missing, struct tune_times *times)
 {
     struct clab_input input;
     CLAB_TRY(clab_input_open(path, CLAB_INPUT_TABLE, &input));
-    const int err = tune_read_input(&input, path, label, nodes, times);
+    const int err = tune_read_input(&input, path, label, missing, times);
     clab_input_close(&input);
     return err;
 }

@@ -83,7 +83,7 @@ static int measure(const struct tune_run *run, int function, struct tune_label l
     tell(function, label);
     CLAB_TRY(run_bench(run, function, label, csv, status_p));
     kit_progress_clear();
-    const int err = *status_p ? CLAB_OK : tune_read(csv, label, run->nodes, times);
+    const int err = *status_p ? CLAB_OK : tune_read(csv, label, (struct tune_missing){-1, 0, run->nodes}, times);
     unlink(csv);
     return err;
 }

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/options.h"
 #include "core/base/output.h"
+#include "core/schedule/schedule.h"
 #include "core/transport/bootstrap.h"
 #include "cmd/command.h"
 #include "cmd/kit/kit.h"
@@ -22,6 +23,7 @@
 struct request {
     const char *results, *output; // folders; NULL: the kit's
     struct training_request training;
+    struct report_missing missing;
     bool is_training;
 };
 
@@ -34,8 +36,19 @@ struct session {
     struct report_claims claims;
 };
 
+static int take_collective(const char *flag, const char *text, void *into)
+{
+    const int i = clab_names_find(&clab_collective_names, flag, text, strlen(text));
+    if (i >= 0)
+        ((struct request *)into)->missing.collective = clab_collective_name((enum clab_collective)i);
+    return i < 0 ? CLAB_EINVAL : CLAB_OK;
+}
+
 static const struct clab_option options[] = {
     {"output", 0, "DIR", "where the page and the files go (build/report/)", CLAB_TEXT_AT(struct request, output)},
+    {"log-ranks", 0, "N", "ranks of logs of nccl-tests that do not say it",
+     CLAB_INT(struct request, missing.ranks, 1, 1 << 20)},
+    {"log-collective", 0, "NAME", "their collective, where neither the log nor its name says it", CLAB_CALL(take_collective)},
     CLAB_HEADING("A training run, measured, predicted and written to DIR first:"),
     {"training", 0, NULL, "train a small network for a few seconds, by 1 rank and by N",
      CLAB_ON(struct request, is_training)},
@@ -214,6 +227,7 @@ static int make_report(const struct request *request, struct session *s)
     CLAB_TRY(kit_home(r->root, home));
     CLAB_TRY(kit_made(&s->build));
     CLAB_TRY(find_results(request->results, home, &r->folder));
+    r->missing = request->missing;
     if (request->is_training)
         CLAB_TRY(train(request, home, s));
     CLAB_TRY(make_folder(request->output, s->build, "report", &s->output));

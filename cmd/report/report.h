@@ -48,6 +48,7 @@ struct report_left_out {
 
 struct report_results {
     char *root, *folder, *plots; // the kit, the results, the figures
+    struct report_missing missing; // of logs of nccl-tests
     struct report_section *sections;
     int nsections, section_room;
     struct report_left_out *left_out;

@@ -274,7 +274,7 @@ static int add_text(struct report_results *r, const char *file)
     clab_log_hold(&held);
     int err = is_plain_file(path) ? clab_input_open(path, CLAB_INPUT_TABLE, &input) : CLAB_ENOENT;
     if (!err) {
-        err = report_is_nccl_tests(input.text) ? report_rows_add_nccl_tests(&r->rows, input.text, path, file)
+        err = report_is_nccl_tests(input.text) ? report_rows_add_nccl_tests(&r->rows, input.text, path, file, r->missing)
                                                : refuse_text(path);
         clab_input_close(&input);
     }

@@ -153,6 +153,37 @@ assert len(re.findall(r"^#  Rank +\d+ Group +0 Pid +\d+ on ", text, re.M)) == le
 END
     )
 }
+# The rules by which the parsers of SuperBench, of AWS's samples and of NVIDIA's cloudai find values in that text: rows
+# are those between `out-of-place` and `Out of bounds values`, columns are counted from the end of the line that has
+# `time` and `busbw`, all numbers are without exponent, and the line of the mean has one, too.
+has_what_other_parsers_of_nccl_tests_look_for() {
+    run 0 allreduce -n 2 --algo ring -b 8 -e 128K -f 128 $quick --format nccl-tests --csv "$scratch/csv" || return 1
+    why=$(python3 - "$scratch/out" "$scratch/csv" <<'END' 2>&1
+import csv, re, sys
+text = open(sys.argv[1]).read()
+data = list(csv.DictReader(line for line in open(sys.argv[2]) if line[0] != "#"))
+lines = text.splitlines()
+first = max(i for i, line in enumerate(lines) if "out-of-place" in line)
+last = max(i for i, line in enumerate(lines) if "Out of bounds values" in line)
+table = lines[first + 1:last]
+names = next(line for line in table if "time" in line and "busbw" in line)[1:].split()
+number = r"\d+\.?\d*"
+placement = rf"\s+({number})\s+({number})\s+({number})\s+(?:\d+|N/A)"
+row = re.compile(rf"\s*(\d+)\s+(\d+)\s+(?:float|double|int|half)\s+(?:sum|prod|max|min|none)\s+-?\d+{placement}{placement}$")
+rows = [row.match(line) for line in table if re.match(r"\s+\d", line)]
+assert len(rows) == 3 and all(rows), table
+for found, out, into in zip(rows, data[::2], data[1::2]):
+    words = found[0].split()
+    assert len(words) == len(names) == 13 and int(found[1]) == int(out["bytes"]) and found[0][0] == " "
+    for name, of, back in (("time", out, 8), ("busbw", out, 6), ("time", into, 4), ("busbw", into, 2)):
+        assert names[len(names) - back] == name, (names, back)
+        value, exact = float(words[len(words) - back]), float(of["usec" if name == "time" else "busbw_GBps"])
+        assert abs(value - exact) <= 0.006 + 1e-3 * exact, (name, words, exact)
+assert re.search(rf"# Avg bus bandwidth\s*:\s*({number}) *$", text, re.M)
+assert len(re.findall(r"^#  Rank .* on\s+([\w.-]+)\s+device\s+(\d+)", text, re.M)) == 2
+END
+    )
+}
 says_where_nccl_tests_has_no_cell() {
     run 0 alltoall -n 2 -b 1K -e 1K $quick --format nccl-tests --check 0 && why=$(cat "$scratch/out") &&
         [ "$(grep -v '^#' "$scratch/out" | awk '{ print NF, $9, $10, $13 }')" = '13 N/A N/A N/A' ]
@@ -218,6 +249,7 @@ check_with jansson refuses_a_file_it_cannot_write
 check_with libfabric says_which_fit_a_prediction_over_ofi_needs
 if command -v python3 >/dev/null; then
     check_with jansson writes_json_that_is_read writes_what_readers_of_nccl_tests_parse
+    check has_what_other_parsers_of_nccl_tests_look_for
 else
     skip 'there is no python3 to read JSON with' writes_json_that_is_read
 fi

@@ -407,6 +407,26 @@ puts_no_words_of_others_into_commands() {
     ! grep next: "$page/analysis.txt" | grep -q reboot
 }
 
+# Its text says which backend and algorithm it was, and that no GPU took part.
+reads_our_bench_in_that_form() {
+    begin own
+    "$commlab" bench -n 2 -b 1K -e 1K --algo ring --seconds 0.02s --format nccl-tests >"$results/mine.txt" || return 1
+    report && why=$(cat "$page/combined_benchmark.csv" "$results/mine.txt")
+    [ "$(grep -c '^mine.txt,[0-9]*,.*,cpu,allreduce,ring,shm,2,1024,256,float,sum,-1,[01],throughput,' "$page/combined_benchmark.csv")" -eq 2 ]
+}
+# Version 1.0 has times in ms, 2.0 the largest error of an element, and the ranks' lines are lost.
+reads_old_logs_by_options() {
+    begin old
+    printf '%s\n' '#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res' \
+        '     1000000        250000   float     sum    0.500   2.00   3.00    1e-06    0.500   2.00   3.00    1e-06' >"$results/all_reduce_1.txt"
+    printf '%s\n' '#       size         count    type    root     time   algbw   busbw  error     time   algbw   busbw  error' \
+        '     1000000        250000   float       1    400.0    2.50    2.50  0e+00    400.0    2.50    2.50  0e+00' >"$results/x.log"
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$page" --log-ranks 4 --log-collective broadcast || return 1
+    why=$(cat "$page/combined_benchmark.csv")
+    grep -q '^all_reduce_1.txt,2,unknown machine,cuda,allreduce,native,nccl,4,1000000,250000,float,sum,-1,0,throughput,500,,,2,3,,' <<<"$why" &&
+        grep -q '^x.log,2,unknown machine,cuda,broadcast,native,nccl,4,1000000,250000,float,none,1,0,throughput,400,,,2.5,2.5,,' <<<"$why"
+}
+
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
     finds_differences_where_intervals_do_not_overlap compares_like_with_like takes_the_median_of_runs \
@@ -414,5 +434,6 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \
-    shows_names_of_others_as_text puts_no_words_of_others_into_commands
+    shows_names_of_others_as_text puts_no_words_of_others_into_commands \
+    reads_our_bench_in_that_form reads_old_logs_by_options
 exit $failed

@@ -192,12 +192,15 @@ static const char *file_of(const char *text)
 
 static const struct tune_label own = {.is_own = true, .channels = CLAB_NCCL_ANY};
 
-#define HEADING                                                                                                \
-    "# Collective test starting: all_gather_perf\n# nThread 1 nGpus 2\n"                                       \
-    "#  Rank  0 Group  0 Pid   7 on      alpha device  0 [0000:07:00] NVIDIA H100\n"                           \
-    "#  Rank  1 Group  0 Pid   8 on       beta device  0 [0000:07:00] NVIDIA H100\n"                           \
-    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw\n" \
+#define RANKS                                                                        \
+    "#  Rank  0 Group  0 Pid   7 on      alpha device  0 [0000:07:00] NVIDIA H100\n" \
+    "#  Rank  1 Group  0 Pid   8 on       beta device  0 [0000:07:00] NVIDIA H100\n"
+#define COLUMNS "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+#define HEADING                                                                        \
+    "# Collective test starting: all_gather_perf\n# nThread 1 nGpus 2\n" RANKS COLUMNS \
     "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)\n"
+
+static const struct tune_missing none = {-1, 0, 1}, two_nodes = {-1, 0, 2};
 
 static void test_what_nccl_tests_print_is_read(void **state)
 {
@@ -207,11 +210,11 @@ static void test_what_nccl_tests_print_is_read(void **state)
     assert_int_equal(tune_label_read("Ring/LL128/4", &ring), CLAB_OK);
     const char *path = file_of(
         HEADING
-        "           8             2     float    none      -1    34.52    0.00    0.00       0    99.9    0.00\n"
+        "           8             2     float    none      -1    34.52    0.00    0.00       0    99.9    0.00    0.00       0\n"
         "h:1:2 [0] NCCL INFO comm 0x1 rank 0\n"
-        "     1048576        262144     float    none      -1    64.25    0.01    0.00     N/A    99.9    0.00\n"
+        "     1048576        262144     float    none      -1    64.25    0.01    0.00     N/A    99.9    0.00    0.00     N/A\n"
         "# Out of bounds values : 0 OK\n");
-    assert_int_equal(tune_read(path, ring, 1, &times), CLAB_OK);
+    assert_int_equal(tune_read(path, ring, none, &times), CLAB_OK);
     assert_int_equal(times.n, 2);
     assert_int_equal(times.all[1].bytes, 1 << 20);
     assert_true(times.all[0].usec == 34.52 && times.all[1].usec == 64.25);
@@ -223,18 +226,63 @@ static void test_what_nccl_tests_print_is_read(void **state)
     tune_times_free(&times);
 }
 
+// From version 1.0 on, which had other columns, no line with the test's name, and times in ms.
+static void test_all_versions_of_nccl_tests_are_read(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        // 1.0
+        "#   Rank  0 on      alpha device  0 [0x07] Tesla P100\n#   Rank  1 on      alpha device  1 [0x08] Tesla P100\n"
+        "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
+        "     1048576        262144   float     sum    0.125   8.39   8.39    1e-06    0.130   8.07   8.07    1e-06\n",
+        // 2.0: no root, and the largest error of an element
+        "#   Rank  0 Pid   7 on  alpha device  0 [0x07] Tesla V100\n#   Rank  1 Pid   8 on  alpha device  1 [0x08] Tesla V100\n"
+        "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+        "     1048576        262144   float     sum    125.0    8.39    8.39  1e-06    130.0    8.07    8.07  1e-06\n",
+        // 2.13 without the words for redop and root
+        RANKS COLUMNS "     1048576        262144   float    125.0    8.39    8.39      0    130.0    8.07    8.07      0\n",
+        // 2.19: values of iterations, and the time of day
+        RANKS "#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  i_max  i_p99  i_cv%  time  algbw  busbw"
+              "  #wrong  i_min  i_max  i_p99  i_cv%          timestamp\n"
+              "  1048576 262144 float sum -1 125.0 8.39 8.39 0 120 131 130 2.5 130.0 8.07 8.07 0 120 131 130 2.5  2026-07-07 10:00:00\n",
+        // without a rank's line
+        COLUMNS "     1048576        262144   float    sum   -1   125.0    8.39    8.39      0    130.0    8.07    8.07      0\n",
+    };
+    for (size_t i = 0; i < COUNT(logs); i++) {
+        struct tune_times times = {0};
+        const struct tune_missing options = {CLAB_NCCL_ALLREDUCE, 2, 1};
+        assert_int_equal(tune_read(file_of(logs[i]), own, options, &times), CLAB_OK);
+        assert_int_equal(times.n, 1);
+        const struct tune_time *t = times.all;
+        assert_true(t->function == CLAB_NCCL_ALLREDUCE && t->ranks == 2 && t->bytes == 1 << 20 && fabs(t->usec - 125) < 1e-9);
+        tune_times_free(&times);
+    }
+}
+
+static void test_an_option_contradicts_no_log(void **state)
+{
+    (void)state;
+    struct tune_times times = {0};
+    const struct tune_missing options = {-1, 4, 1};
+    struct capture capture = capture_begin(STDERR_FILENO);
+    const int err = tune_read(file_of(HEADING " 64 16 float none -1 5.5 0 0 0 5.5 0 0 0\n"), own, options, &times);
+    assert_one_line_with(capture_end(capture), "its lines name 2 ranks, and -n says 4: leave -n out");
+    assert_int_equal(err, CLAB_EINVAL);
+    tune_times_free(&times);
+}
+
 static void test_a_log_in_it_says_which_choice_was_forced(void **state)
 {
     (void)state;
     struct tune_times times = {0};
     const char *text = "a:1:1 [0] NCCL INFO NCCL_PROTO set by environment to Simple\n" HEADING
                        "a:1:1 [0] NCCL INFO NCCL_ALGO set by environment to PAT\n"
-                       "   64   16  float none -1  5.5 0 0 0\n";
-    assert_int_equal(tune_read(file_of(text), own, 1, &times), CLAB_OK);
+                       "   64   16  float none -1  5.5 0 0 0 5.5 0 0 0\n";
+    assert_int_equal(tune_read(file_of(text), own, none, &times), CLAB_OK);
     assert_true(times.n == 1 && !times.all[0].is_own && times.all[0].algorithm == CLAB_NCCL_PAT &&
                 times.all[0].protocol == CLAB_NCCL_SIMPLE);
     tune_times_free(&times);
-    assert_int_equal(tune_read(file_of(HEADING "   64   16  float none -1  5.5 0 0 0\n"), own, 1, &times), CLAB_OK);
+    assert_int_equal(tune_read(file_of(HEADING "   64   16  float none -1  5.5 0 0 0 5.5 0 0 0\n"), own, none, &times), CLAB_OK);
     assert_true(times.n == 1 && times.all[0].is_own);
     tune_times_free(&times);
 }
@@ -249,8 +297,8 @@ static void test_csv_is_read_by_its_names(void **state)
                         "alltoall,native,nccl,4,64,0,12.5,0\nreduce_scatter,native,nccl,4,128,0,,0\n";
     const char *table = "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,latency_us\n"
                         "AllReduce,1024,Tree,LL,2,3,24,17.5\nallreduce,1024,own,,,3,24,18\n";
-    assert_int_equal(tune_read(file_of(bench), own, 2, &times), CLAB_OK);
-    assert_int_equal(tune_read(file_of(table), own, 2, &times), CLAB_OK);
+    assert_int_equal(tune_read(file_of(bench), own, two_nodes, &times), CLAB_OK);
+    assert_int_equal(tune_read(file_of(table), own, two_nodes, &times), CLAB_OK);
     assert_int_equal(times.n, 3);
     const struct tune_time *t = times.all;
     assert_true(t[0].function == CLAB_NCCL_REDUCE_SCATTER && t[0].is_own && t[0].ranks == 4 && t[0].nodes == 2 &&
@@ -268,15 +316,18 @@ static void test_files_that_are_wrong_are_named_with_their_line(void **state)
         const char *text, *says;
     } files[] = {
         {"nothing\n", "neither CSV with names of columns, nor output of nccl-tests"},
-        {" 64 16 float none -1 5.5\n", "times:1: a row before the heading"},
+        {" 64 16 float none -1 5.5\n", "times:1: a row before the line that names its columns"},
         {HEADING " 64 16 float\n", "times:7: no size and time"},
-        {HEADING " 64 16 float none -1 0 0 0 0\n", "times:7: no size and time"},
-        {HEADING " 64 16 float none -1 5.5 0 0 3\n", "times:7: wrong results"},
-        {"NCCL_ALGO set by environment to Ring\n" HEADING " 64 16 float none -1 5.5 0 0 0\n",
+        {HEADING " 64 16 float none -1 0 0 0 0 5.5 0 0 0\n", "times:7: no size and time"},
+        {HEADING " 64 16 float none -1 5.5 0 0 3 5.5 0 0 0\n", "times:7: wrong results"},
+        {"NCCL_ALGO set by environment to Ring\n" HEADING " 64 16 float none -1 5.5 0 0 0 5.5 0 0 0\n",
          "NCCL_ALGO or NCCL_PROTO, not both"},
         {"# Collective test starting: alltoall_perf\n", "times:1: NCCL's tuner chooses for"},
-        {"# size count time\n 64 16 5.5\n", "times:2: of which collective?"},
-        {"# Collective test starting: reduce_perf\n# size count time\n 64 16 5.5\n", "times:3: of how many ranks?"},
+        {COLUMNS " 64 16 float none -1 5.5 0 0 0 5.5 0 0 0\n", "times:2: of which collective?"},
+        {"# Collective test starting: reduce_perf\n" COLUMNS " 64 16 float none -1 5.5 0 0 0 5.5 0 0 0\n",
+         "times:3: of how many ranks?"},
+        {HEADING " 64 16 float none -1 5.5 0 0 0 5.5 0 0 0\n# Out of bounds values : 2 FAILED\n", "times:8: wrong results"},
+        {"# commlab bench: backend shm, algorithm ring, mode local\n", "times:1: times of the kit's own algorithms"},
         {"collective;bytes;usec;ranks\nreduce;8;1;4\n", "times:1: semicolons separate its columns"},
         {"collective,bytes,usec,ranks\nreduce,8,x,4\n", "times:2: column `usec`: microseconds are not 'x'"},
         {"collective,bytes,usec,ranks\nreduce,8,1,1\n", "times:2: column `ranks`: ranks are 2 or more, not '1'"},
@@ -289,7 +340,7 @@ static void test_files_that_are_wrong_are_named_with_their_line(void **state)
     for (size_t i = 0; i < COUNT(files); i++) {
         struct tune_times times = {0};
         struct capture capture = capture_begin(STDERR_FILENO);
-        const int err = tune_read(file_of(files[i].text), own, 1, &times);
+        const int err = tune_read(file_of(files[i].text), own, none, &times);
         assert_one_line_with(capture_end(capture), files[i].says);
         assert_int_equal(err, CLAB_EPARSE);
         tune_times_free(&times);
@@ -375,6 +426,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_model_pins_what_nccl_takes),
         cmocka_unit_test(test_what_is_written_is_what_the_tuner_reads),
         cmocka_unit_test(test_what_nccl_tests_print_is_read),
+        cmocka_unit_test(test_all_versions_of_nccl_tests_are_read),
+        cmocka_unit_test(test_an_option_contradicts_no_log),
         cmocka_unit_test(test_a_log_in_it_says_which_choice_was_forced),
         cmocka_unit_test(test_csv_is_read_by_its_names),
         cmocka_unit_test(test_files_that_are_wrong_are_named_with_their_line),

@@ -107,6 +107,17 @@ sets_ncclS_model_beside_it() {
     grep -qE ' ring +13\.[0-9]+ double_tree +3\.[0-9]+ doubling' <<<"$why" &&
         ! awk 'length > 120 { long = 1 } END { exit !long }' <<<"$why"
 }
+# A log of nccl-tests 2.0, whose lines name neither the test nor ranks.
+reads_a_log_that_needs_options() {
+    local columns='#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error'
+    printf '%s\n' "$columns" '        1024           256   float     sum     20.0    0.05    0.05  1e-07     20.0    0.05    0.05  1e-07' >"$scratch/old-own"
+    printf '%s\n' "$columns" '        1024           256   float     sum     10.0    0.10    0.10  1e-07     10.0    0.10    0.10  1e-07' >"$scratch/old-ring"
+    refuses 2 'old-own:2: of which collective? Name it behind the options' --from "$scratch/old-own" || return 1
+    refuses 2 'old-own:2: of how many ranks? Add -n RANKS' --from "$scratch/old-own" allreduce || return 1
+    run 0 -n 4 --from "$scratch/old-own" --from "ring/ll=$scratch/old-ring" -o "$scratch/old.csv" allreduce || return 1
+    why=$(cat "$scratch/old.csv")
+    grep -qx 'allreduce,0,2047,ring,ll,-1,1,4,-1,-1,2.000' <<<"$why"
+}
 takes_all_collectives() {
     run 0 --backend sim -n 4 -b 8 -e 8 all || return 1
     why=$(cat "$scratch/out")
@@ -121,7 +132,7 @@ is_refused_with_its_line() {
 check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
     sets_ncclS_model_beside_it takes_all_collectives \
     is_refused_with_its_line
-check_each agrees_with_commlab_nccl finds_what_is_faster_in_files leaves_to_nccl_what_it_does_as_well \
+check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_a_log_that_needs_options leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row announces_a_table_that_it_replaces prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {
     LD_LIBRARY_PATH=$build/fakes refuses 3 'this is no measurement' -n 2 -o "$scratch/refused"
@@ -138,7 +149,7 @@ else
 fi
 check refuses_unknown_collective refuses 2 "there is no 'alltoall'; there are: broadcast reduce allgather reduce_scatter allreduce" alltoall -o "$scratch/refused"
 check refuses_two_sources refuses 2 'one or the other' --model --from x -o "$scratch/refused"
-check refuses_ranks_of_a_model refuses 2 'are for what is measured here; --model has its own' --model -n 8
+check refuses_ranks_of_a_model refuses 2 '--model has --nodes and --gpus' --model -n 8
 check refuses_a_network_for_nccl refuses 2 'add --backend sim or shm' --net dgx-h100
 check refuses_an_unknown_backend refuses 2 "there is no 'smh' in this build" --backend smh
 check refuses_a_model_of_other_ranks refuses 2 'are 8 GPUs, but there are 4 ranks' --backend sim -n 4 --channels 8 \

@@ -102,8 +102,8 @@ static void check_times(const uint8_t *data, size_t size)
     struct tune_times times = {0};
     struct clab_input input = fuzz_input(data, size);
     fuzz_log_clear();
-    const int err =
-        tune_read_input(&input, path, (struct tune_label){.is_own = true, .channels = CLAB_NCCL_ANY}, 1, &times);
+    const struct tune_label label = {.is_own = true, .channels = CLAB_NCCL_ANY};
+    const int err = tune_read_input(&input, path, label, (struct tune_missing){-1, 0, 1}, &times);
     clab_input_close(&input);
     must_hold(err == CLAB_OK || err == CLAB_EPARSE);
     if (err)

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the programs of nccl-tests print (rows.h): lines with # that name devices, then a line per size.
-//
-//   #  Rank  0 Group  0 Pid   1887 on   worker-1 device  0 [0x8d] NVIDIA H100 80GB HBM3
-//   #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-//       8388608       2097152     float     sum      -1    91.10   92.08  161.14      0    94.94   88.36  154.63      0
+// What the programs of nccl-tests print, and `bench --format nccl-tests`, as rows (rows.h). Its columns are nccl_tests.h's.
 //
 // - Ranks are those of the largest number among the devices. Without devices nobody knows them: the file is refused.
 // - The collective is the one that a line or the file's name says. Else busbw / algbw and redop can say that it is an
 //   allreduce; of others the file's name has to say it.
-// - Older versions have no column `root`, or `error` in place of #wrong, which may be N/A where nothing was checked.
+// - Our bench says which backend and algorithm it was; else it is NCCL's own choice, on GPUs.
 // - Other lines, such as NCCL's log, are passed over. There are no intervals.
-// Source: nccl-tests, src/common.cu, and outputs in its issues.
 
 #include <math.h>
 #include <stdarg.h>
@@ -18,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/kit/nccl_tests.h"
 #include "cmd/report/combine/rows.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
@@ -25,30 +21,15 @@
 #include "core/base/vector.h"
 #include "core/schedule/schedule.h"
 
-enum { FIELDS = 13, MOST_RANKS = 1 << 20, MOST_LINES = 100000, HEAD = 16 };
-
-// Names of its programs, and ours.
-static const struct {
-    const char *theirs, *ours;
-} tests[] = {{"all_reduce", "allreduce"},   {"all_gather", "allgather"}, {"reduce_scatter", "reduce_scatter"},
-             {"broadcast", "broadcast"},    {"alltoall", "alltoall"},    {"sendrecv", "sendrecv"},
-             {"scatter", "scatter"},        {"gather", "gather"},        {"allreduce", "allreduce"},
-             {"allgather", "allgather"},    {"reduce", "reduce"}};
-
-static const char *collective_in(const char *text)
-{
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        if (strstr(text, tests[i].theirs))
-            return tests[i].ours;
-    return NULL;
-}
+enum { MOST_RANKS = 1 << 20, MOST_LINES = 100000, HEAD = 16 };
 
 struct reader {
     struct report_rows *rows;
     const char *path, *collective;
     int line, ranks, warmup;
-    bool has_root, has_head;
-    int first; // row of this file
+    struct tests_head head;
+    struct tests_bench bench; // that printed it; backend "": nccl-tests
+    int first;                // row of this file
     struct report_source source;
 };
 
@@ -70,11 +51,10 @@ static void take_device(struct reader *r, const char *line)
     int rank;
     char host[64];
     const char *name = strrchr(line, ']');
-    if (sscanf(line, "# Rank %d", &rank) != 1 || rank < 0 || rank >= MOST_RANKS)
+    if (!tests_rank_read(line, &rank, host) || rank >= MOST_RANKS)
         return;
     r->ranks = rank >= r->ranks ? rank + 1 : r->ranks;
-    const char *on = strstr(line, " on ");
-    if (!on || sscanf(on, " on %63s", host) != 1 || r->source.machine[0])
+    if (r->source.machine[0])
         return;
     name = name ? name + 1 + strspn(name + 1, " ") : "";
     snprintf(r->source.machine, sizeof r->source.machine, "%s%s%.90s", host, *name ? ", " : "", name);
@@ -96,16 +76,14 @@ static void take_settings(struct reader *r, const char *line)
 
 static void take_remark(struct reader *r, const char *line)
 {
-    const char *test = strstr(line, "Collective test starting:"), *warm = strstr(line, "warmup iters:");
-    if (test && collective_in(test))
-        r->collective = collective_in(test);
+    const char *collective = tests_collective_started(line), *warm = strstr(line, "warmup iters:");
+    if (collective)
+        r->collective = collective;
     if (warm && sscanf(warm, "warmup iters: %d", &r->warmup) != 1)
         r->warmup = -1;
     take_settings(r, line);
-    if (strstr(line, " size ") && strstr(line, " redop ")) {
-        r->has_head = true;
-        r->has_root = strstr(line, " root ") != NULL;
-    }
+    (void)tests_head_read(line, &r->head);
+    (void)tests_bench_read(line, &r->bench);
     take_device(r, line);
 }
 
@@ -118,39 +96,45 @@ static bool read_number(const char *text, double low, double high, double *value
     return *text && !*end && isfinite(*value_p) && *value_p >= low && *value_p <= high;
 }
 
-// Time, algbw, busbw and #wrong, from field `at` on.
-static int take_placement(struct reader *r, struct report_row row, char *const fields[], int at)
+// Time, algbw, busbw and #wrong; `at` counts the columns from 1.
+static int take_placement(struct reader *r, struct report_row row, const struct tests_values *v, int at)
 {
     double wrong = -1;
-    if (!read_number(fields[at], 1e-6, 1e12, &row.usec))
-        return refuse(r, "column %d, time: '%.20s' is no time in us above 0", at + 1, fields[at]);
-    if (!read_number(fields[at + 1], 0, 1e9, &row.algbw) || !read_number(fields[at + 2], 0, 1e9, &row.busbw))
-        return refuse(r, "columns %d and %d, algbw and busbw: '%.20s' and '%.20s' are no rates in GB/s", at + 2,
-                      at + 3, fields[at + 1], fields[at + 2]);
-    if (strcmp(fields[at + 3], "N/A") && !read_number(fields[at + 3], 0, 1e18, &wrong))
-        return refuse(r, "column %d, #wrong: '%.20s' is neither a count nor N/A", at + 4, fields[at + 3]);
-    row.wrong = r->has_root ? (long long)wrong : -1; // before, the column was the largest error
+    if (!read_number(v->time, 1e-9, 1e12, &row.usec))
+        return refuse(r, "column %d, time: '%.20s' is no time in %s above 0", at, v->time, r->head.is_msec ? "ms" : "us");
+    if (!read_number(v->algbw, 0, 1e9, &row.algbw) || !read_number(v->busbw, 0, 1e9, &row.busbw))
+        return refuse(r, "columns %d and %d, algbw and busbw: '%.20s' and '%.20s' are no rates in GB/s", at + 1, at + 2,
+                      v->algbw, v->busbw);
+    if (*v->wrong && strcmp(v->wrong, "N/A") && !read_number(v->wrong, 0, 1e300, &wrong))
+        return refuse(r, "column %d, #wrong: '%.20s' is neither a count nor N/A", at + 3, v->wrong);
+    row.usec *= r->head.is_msec ? 1e3 : 1;
+    row.wrong = r->head.counts_wrong ? (long long)fmin(wrong, 1e18) : -1;
     return CLAB_PUSH(r->rows->rows, r->rows->n, r->rows->room, row);
 }
 
-static int take_fields(struct reader *r, char *const fields[])
+static bool is_of_gpus(const struct reader *r)
 {
-    const int at = r->has_root ? 5 : 4;
+    return !*r->bench.backend || strcmp(r->bench.backend, "nccl") == 0;
+}
+
+static int take_values(struct reader *r, const struct tests_row *values)
+{
+    struct report_rows *rows = r->rows;
     double bytes, count, root = -1;
-    if (!read_number(fields[0], 0, 1e15, &bytes) || !read_number(fields[1], 0, 1e15, &count))
-        return refuse(r, "columns 1 and 2: '%.20s' and '%.20s' are no size and count", fields[0], fields[1]);
-    if (r->has_root && !read_number(fields[4], -1, MOST_RANKS, &root))
-        return refuse(r, "column 5, root: '%.20s' is no rank", fields[4]);
-    struct report_row row = {.source = r->rows->nsources,
+    if (!read_number(values->bytes, 0, 1e15, &bytes) || !read_number(values->count, 0, 1e15, &count))
+        return refuse(r, "columns 1 and 2: '%.20s' and '%.20s' are no size and count", values->bytes, values->count);
+    if (*values->root && !read_number(values->root, -1, MOST_RANKS, &root))
+        return refuse(r, "column %d, root: '%.20s' is no rank", r->head.root + 1, values->root);
+    struct report_row row = {.source = rows->nsources,
                              .line = r->line,
                              .collective = "",
-                             .algorithm = "native",
-                             .backend = "nccl",
-                             .device = "cuda",
-                             .mode = "throughput",
+                             .algorithm = report_rows_text(rows, *r->bench.backend ? r->bench.algorithm : "native"),
+                             .backend = report_rows_text(rows, *r->bench.backend ? r->bench.backend : "nccl"),
+                             .device = is_of_gpus(r) ? "cuda" : "cpu",
+                             .mode = report_rows_text(rows, *r->bench.backend ? r->bench.mode : "throughput"),
                              .reason = "",
-                             .type = report_rows_text(r->rows, fields[2]),
-                             .op = report_rows_text(r->rows, fields[3]),
+                             .type = report_rows_text(rows, values->type),
+                             .op = report_rows_text(rows, *values->op ? values->op : "none"),
                              .ranks = r->ranks,
                              .root = (int)root,
                              .bytes = (long long)bytes,
@@ -162,30 +146,31 @@ static int take_fields(struct reader *r, char *const fields[])
                              .high = NAN,
                              .predicted = NAN,
                              .simulated = NAN,
-                             .is_usual = true,
                              .place = {NAN, NAN, NAN}};
-    if (!row.type || !row.op)
+    if (!row.algorithm || !row.backend || !row.mode || !row.type || !row.op)
         return CLAB_ENOMEM;
-    CLAB_TRY(take_placement(r, row, fields, at));
-    row.is_in_place = true;
-    row.is_usual = false;
-    return take_placement(r, row, fields, at + 4);
+    row.is_usual = true; // the first that has a time: our bench may have measured in place only
+    for (int p = 0; p < values->placements; p++) {
+        row.is_in_place = p == 1;
+        if (!strcmp(values->values[p].time, "N/A"))
+            continue;
+        CLAB_TRY(take_placement(r, row, &values->values[p], r->head.first + 1 + p * r->head.width));
+        row.is_usual = false;
+    }
+    return CLAB_OK;
 }
 
 // A line of numbers is a row; all other lines are somebody's log, also those that begin with a date.
 static int take_row(struct reader *r, char *line)
 {
-    char *fields[FIELDS + 1], *save;
-    int n = 0;
-    const char *first = line + strspn(line, " \t");
-    if (*first < '0' || *first > '9' || !strchr(" \t", first[strspn(first, "0123456789")]) || !r->has_head)
+    struct tests_row row;
+    int n;
+    if (!r->head.columns || !tests_is_row(line))
         return CLAB_OK;
-    for (char *word = strtok_r(line, " \t", &save); word && n <= FIELDS; word = strtok_r(NULL, " \t", &save))
-        fields[n++] = word;
-    if (n != FIELDS - !r->has_root)
+    if (tests_row_read(&r->head, line, &row, &n))
         return refuse(r, "%d%s columns, but the line above names %d: give the table as nccl-tests prints it", n,
-                      n > FIELDS ? " or more" : "", FIELDS - !r->has_root);
-    return take_fields(r, fields);
+                      n == TESTS_WORDS ? " or more" : "", r->head.columns);
+    return take_values(r, &row);
 }
 
 // ---- the collective ------------------------------------------------------------------------------------------
@@ -203,18 +188,27 @@ static bool is_allreduce(const struct reader *r)
     return false;
 }
 
-static int finish(struct reader *r, const char *file)
+// A name goes before an option, which is for all files that say nothing.
+static const char *find_collective(const struct reader *r, const char *file, struct report_missing missing)
+{
+    if (r->collective)
+        return r->collective;
+    const char *name = tests_collective(file) ? tests_collective(file) : missing.collective;
+    return name ? name : is_allreduce(r) ? "allreduce" : NULL;
+}
+
+static int finish(struct reader *r, const char *file, struct report_missing missing)
 {
     if (r->rows->n == r->first)
         return refuse(r, "no row of sizes and times: give all that nccl-tests has printed");
+    if (!r->ranks)
+        r->ranks = missing.ranks;
     if (r->ranks < 1)
         return refuse(r, "no line names ranks, as '#  Rank  0 ... on HOST device 0' does: give the lines above the "
-                         "table, too");
-    if (!r->collective)
-        r->collective = collective_in(file) ? collective_in(file) : is_allreduce(r) ? "allreduce" : NULL;
-    if (!r->collective)
+                         "table, too, or --log-ranks N");
+    if (!(r->collective = find_collective(r, file, missing)))
         return refuse(r, "it does not say which collective it is of: name the file after the test, as "
-                         "all_reduce_perf.txt");
+                         "all_reduce_perf.txt, or add --log-collective NAME");
     for (int i = r->first; i < r->rows->n; i++) {
         r->rows->rows[i].collective = r->collective;
         r->rows->rows[i].ranks = r->ranks;
@@ -226,16 +220,13 @@ static int finish(struct reader *r, const char *file)
     return report_rows_mark_contradictions(r->rows, r->first);
 }
 
-// Whether a line begins its table: "#  size  count  type  redop  root  time  algbw  busbw #wrong ...".
+// Whether a line names a table's columns.
 static bool is_head(const char *line, size_t length)
 {
-    static const char *const names[] = {" size ", " redop ", " time ", " algbw ", " busbw "};
     char text[400];
-    snprintf(text, sizeof text, "%.*s ", (int)length, line);
-    bool is = *line == '#';
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is = is && strstr(text, names[i]);
-    return is;
+    struct tests_head head;
+    snprintf(text, sizeof text, "%.*s", (int)length, line);
+    return tests_head_read(text, &head);
 }
 
 bool report_is_nccl_tests(const char *text)
@@ -252,7 +243,8 @@ bool report_is_nccl_tests(const char *text)
     return false;
 }
 
-int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file)
+int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file,
+                               struct report_missing missing)
 {
     struct reader r = {.rows = rows, .path = path, .warmup = -1, .first = rows->n, .source = {.is_text = true}};
     int err = (r.source.file = report_rows_text(rows, file)) ? CLAB_OK : CLAB_ENOMEM;
@@ -265,7 +257,7 @@ int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char 
         else
             err = take_row(&r, line);
     }
-    err = err ? err : finish(&r, file);
+    err = err ? err : finish(&r, file, missing);
     if (err)
         rows->n = r.first;
     return err;

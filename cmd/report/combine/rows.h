@@ -79,9 +79,15 @@ int report_rows_add_csv(struct report_rows *rows, const struct clab_csv *data, c
 
 // Whether a text is what nccl-tests prints: it says so in its first lines, or has the line above the table.
 bool report_is_nccl_tests(const char *text);
+// What a text of nccl-tests may not say; NULL and 0: not known either.
+struct report_missing {
+    const char *collective;
+    int ranks;
+};
 // Add its rows, all or none; path: for messages, file: its name. The text is taken apart.
 //   errors: as above
-int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file);
+int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file,
+                               struct report_missing missing);
 
 // ---- rates.c -------------------------------------------------------------------------------------------------
 
