@@ -47,6 +47,7 @@ static size_t largest_stride(const struct bench_options *o, const struct bench_p
 static int add_run(const struct bench_options *o, const struct bench_plan *plan, struct clab_manifest *m)
 {
     const size_t stride = largest_stride(o, plan);
+    char last[CLAB_TEXT];
     CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
     CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
@@ -55,8 +56,8 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
         CLAB_TRY(clab_manifest_add(m, "lanes", "%d of each algorithm", o->lanes));
     if (o->is_short)
         CLAB_TRY(clab_manifest_add(m, "sizes",
-                                   "up to %zu B, so that %d ranks share this machine's memory; -e asks for more",
-                                   o->last, o->nranks));
+                                   "up to %s, so that %d ranks share this machine's memory; -e asks for more",
+                                   clab_size_text(o->last, last), o->nranks));
     if (!o->check)
         return clab_manifest_add(m, "check", "none");
     if (stride == 1)

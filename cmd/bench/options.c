@@ -254,12 +254,13 @@ static void choose_last_size(struct bench_options *o)
 
 static int resolve_sizes(struct bench_options *o)
 {
+    char first[CLAB_TEXT], last[CLAB_TEXT];
     if (!o->last)
         choose_last_size(o);
     if (o->factor && o->step)
         clab_error("-f %d and -i %zu: sizes grow by a factor or by bytes, not by both", o->factor, o->step);
     else if (o->first > o->last)
-        clab_error("-b %zu is larger than -e %zu", o->first, o->last);
+        clab_error("-b %s is larger than -e %s", clab_size_text(o->first, first), clab_size_text(o->last, last));
     else
         return CLAB_OK;
     return CLAB_EINVAL;

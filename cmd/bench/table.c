@@ -131,12 +131,12 @@ static int add_screen_row(struct clab_table *table, const struct bench_row *row,
 
 static void print_refusals(const struct bench_row *row, const struct bench_result results[BENCH_PLACEMENTS])
 {
-    char time[CLAB_TEXT], floor[CLAB_TEXT];
+    char time[CLAB_TEXT], floor[CLAB_TEXT], size[CLAB_TEXT];
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && results[p].refused)
-            printf("# refused: %s, %s %s of %zu B %s in %s is under the floor of %s, %s\n",
+            printf("# refused: %s, %s %s of %s %s in %s is under the floor of %s, %s\n",
                    clab_problem_name(&row->problem), row->algorithm->name, bench_type_name(row),
-                   bench_bytes(row), bench_placement_name((enum bench_placement)p),
+                   clab_size_text(bench_bytes(row), size), bench_placement_name((enum bench_placement)p),
                    clab_seconds_text(results[p].time.seconds, time), clab_seconds_text(results[p].floor, floor),
                    results[p].refused);
 }
@@ -208,7 +208,8 @@ void bench_table_print_header(const struct bench *bench, const struct clab_manif
 void bench_progress_show(const struct bench *bench, int index, const char *what)
 {
     const struct bench_row *row = &bench->plan->rows[index];
+    char size[CLAB_TEXT];
     if (bench->rank == 0)
-        kit_progress("%d of %d: %s %s, %zu B, %s", index + 1, bench->plan->nrows,
-                     clab_problem_name(&row->problem), row->algorithm->name, bench_bytes(row), what);
+        kit_progress("%d of %d: %s %s, %s, %s", index + 1, bench->plan->nrows, clab_problem_name(&row->problem),
+                     row->algorithm->name, clab_size_text(bench_bytes(row), size), what);
 }

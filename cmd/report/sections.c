@@ -57,7 +57,7 @@ static int tell_contradictions(struct report_results *r, int first, const char *
             CLAB_TRY(leave_out(r,
                                "%s:%d: %s is %.4g GB/s, but %s in %s between %d ranks come to %.4g GB/s: this row is "
                                "compared with none; correct it, or measure it again",
-                               path, row->line, c.name, c.stated, marked_size_text(row->bytes, size),
+                               path, row->line, c.name, c.stated, clab_size_text((size_t)row->bytes, size),
                                clab_seconds_text(1e-6 * row->usec, time), row->ranks, c.computed));
     }
     return n <= MOST_LINES ? CLAB_OK

@@ -279,10 +279,43 @@ static const char *scaled(double value, const struct unit *units, size_t n, char
     return out;
 }
 
+// Whether so many digits of the largest unit that `bytes` fills say it exactly; then it is written.
+static bool is_said(double bytes, const struct unit *units, size_t n, const char *digits, char out[CLAB_TEXT])
+{
+    size_t i = 0;
+    while (i + 1 < n && bytes >= units[i + 1].factor)
+        i++;
+    snprintf(out, CLAB_TEXT, digits, bytes / units[i].factor);
+    if (strtod(out, NULL) * units[i].factor != bytes)
+        return false;
+    snprintf(out, CLAB_TEXT, "%.7g %s", bytes / units[i].factor, units[i].name);
+    return true;
+}
+
 const char *clab_size_text(size_t bytes, char out[CLAB_TEXT])
 {
     static const struct unit units[] = {{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-    return scaled((double)bytes, units, COUNT(units), out);
+    static const struct unit tens[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+    const double value = (double)bytes;
+    if (is_said(value, units, COUNT(units), "%.4g", out) || is_said(value, tens, COUNT(tens), "%.1f", out))
+        return out;
+    if (bytes < (size_t)1 << 20)
+        snprintf(out, CLAB_TEXT, "%zu B", bytes);
+    else
+        scaled(value, units, COUNT(units), out);
+    return out;
+}
+
+const char *clab_minutes_text(double seconds, char out[CLAB_TEXT])
+{
+    const long whole = (long)ceil(fmin(fmax(0, seconds), 1e9));
+    if (whole < 100)
+        snprintf(out, CLAB_TEXT, "%ld s", whole);
+    else if (whole % 60)
+        snprintf(out, CLAB_TEXT, "%ld min %ld s", whole / 60, whole % 60);
+    else
+        snprintf(out, CLAB_TEXT, "%ld min", whole / 60);
+    return out;
 }
 
 const char *clab_seconds_text(double seconds, char out[CLAB_TEXT])

@@ -48,6 +48,9 @@ bool clab_unit_converts(const struct clab_unit *from, const struct clab_unit *to
 double clab_unit_convert(double value, const struct clab_unit *from, const struct clab_unit *to);
 
 // Text for people, written to `out` and returned: "64 KiB", "1.5 us", "12.3 GB/s".
+// - A size has one form in all tables and messages: KiB, MiB ... where four digits say it exactly, else kB, MB ... where
+//   one digit after the point does ("100 MB"), else bytes below 1 MiB ("8191 B"). From there on, four digits of MiB ... are near enough.
 const char *clab_size_text(size_t bytes, char out[CLAB_TEXT]);
 const char *clab_seconds_text(double seconds, char out[CLAB_TEXT]);
+const char *clab_minutes_text(double seconds, char out[CLAB_TEXT]); // whole seconds, rounded up: "45 s", "3 min 20 s"
 const char *clab_rate_text(double bytes_per_second, char out[CLAB_TEXT]);

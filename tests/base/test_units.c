@@ -190,6 +190,15 @@ static void test_sizes_are_written_for_people(void **state)
     assert_string_equal(clab_size_text(1536, text), "1.5 KiB");
     assert_string_equal(clab_size_text(65536, text), "64 KiB");
     assert_string_equal(clab_size_text((size_t)3 << 30, text), "3 GiB");
+    assert_string_equal(clab_size_text(8191, text), "8191 B");
+    assert_string_equal(clab_size_text(8193, text), "8193 B");
+    assert_string_equal(clab_size_text(8190, text), "8190 B");
+    assert_string_equal(clab_size_text(100000, text), "100 kB");
+    assert_string_equal(clab_size_text(1024000, text), "1000 KiB");
+    assert_string_equal(clab_size_text(100000000, text), "100 MB");
+    assert_string_equal(clab_size_text(1500000, text), "1.5 MB");
+    assert_string_equal(clab_size_text((1 << 20) - 1, text), "1048575 B");
+    assert_string_equal(clab_size_text(123456789, text), "117.7 MiB");
     assert_string_equal(clab_size_text((size_t)1 << 62, text), "4194304 TiB");
 }
 

@@ -357,7 +357,7 @@ names_few_of_many_contradictions() {
 compares_no_wrong_results() {
     begin wrong
     nccl_tests | sed '12s/200.00      0 /200.00      7 /' >"$results/all_reduce_perf.txt"
-    report && says '- 7 elements are wrong in allreduce of 100000000 B by 2 ranks' && says '[all_reduce_perf.txt:12]' || return 1
+    report && says '- 7 elements are wrong in allreduce of 100 MB by 2 ranks' && says '[all_reduce_perf.txt:12]' || return 1
     why=$(grep -E '^(all_reduce_perf.txt,12|source)' "$page/combined_benchmark.csv")
     grep -q '100000000,.*,500,.*,7,.*,failed,' <<<"$why" || return 1
     why='the table by setting has rows of other lengths than its head'

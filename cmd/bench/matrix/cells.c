@@ -14,6 +14,7 @@
 #include "cmd/bench/matrix/matrix.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 #include "core/base/vector.h"
 
 enum { MOST_CELLS = 10000 };
@@ -55,22 +56,11 @@ int matrix_count(const struct matrix *matrix, enum matrix_status status)
     return n;
 }
 
-const char *matrix_size_text(size_t bytes, char *text, size_t room)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double size = (double)bytes;
-    int u = 0;
-    for (; size >= 1000 && u < 4; u++)
-        size /= 1000;
-    snprintf(text, room, "%.4g %s", size, units[u]);
-    return text;
-}
-
 const char *matrix_cell_text(const struct matrix_cell *cell, char *text, size_t room)
 {
-    char size[32];
+    char size[CLAB_TEXT];
     snprintf(text, room, "%s, %d rank%s, %s, %s", matrix_backends[cell->backend].name, cell->row.problem.nranks,
-             cell->row.problem.nranks > 1 ? "s" : "", matrix_size_text(bench_bytes(&cell->row), size, sizeof size),
+             cell->row.problem.nranks > 1 ? "s" : "", clab_size_text(bench_bytes(&cell->row), size),
              clab_collective_name(cell->row.problem.collective));
     return text;
 }

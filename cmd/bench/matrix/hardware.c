@@ -124,8 +124,8 @@ static bool lacks_memory(const struct matrix_hardware *h, struct matrix_cell *ce
     char need[32], have[32];
     if (backend->device == MATRIX_CUDA || h->memory_bytes == 0 || needed <= (double)h->memory_bytes)
         return false;
-    matrix_cell_skip(cell, "needs %s of memory, and %s are available", matrix_size_text((size_t)needed, need, sizeof need),
-                     matrix_size_text(h->memory_bytes, have, sizeof have));
+    matrix_cell_skip(cell, "needs %s of memory, and %s are available", clab_size_text((size_t)needed, need),
+                     clab_size_text(h->memory_bytes, have));
     return true;
 }
 

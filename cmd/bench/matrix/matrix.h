@@ -125,8 +125,6 @@ struct matrix {
 int matrix_cells_make(struct matrix *matrix);
 // "gloo, 4 ranks, 10 MB, allreduce"
 const char *matrix_cell_text(const struct matrix_cell *cell, char *text, size_t room);
-// "10 MB", in powers of 1000
-const char *matrix_size_text(size_t bytes, char *text, size_t room);
 void matrix_cell_skip(struct matrix_cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int matrix_count(const struct matrix *matrix, enum matrix_status status);
 

@@ -12,21 +12,9 @@
 #include "cmd/kit/progress.h"
 #include "core/base/called.h"
 #include "core/base/table.h"
+#include "core/base/units.h"
 
 enum { TEXT = 64, CELL = 128 };
-
-// "45 s", "3 min 20 s"
-static const char *time_text(double seconds, char text[TEXT])
-{
-    const int whole = (int)ceil(fmax(0, seconds));
-    if (whole < 100)
-        snprintf(text, TEXT, "%d s", whole);
-    else if (whole % 60)
-        snprintf(text, TEXT, "%d min %d s", whole / 60, whole % 60);
-    else
-        snprintf(text, TEXT, "%d min", whole / 60);
-    return text;
-}
 
 // ---- the plan --------------------------------------------------------------------------------------------------
 
@@ -62,7 +50,7 @@ static void print_late(const struct matrix *matrix)
         if (matrix->cells[i].status == MATRIX_WAITING && matrix->cells[i].is_late && matrix->cells[i].call > 0)
             printf("# no time: %s: even %d calls take about %s; they are made if other cells end sooner\n",
                    matrix_cell_text(&matrix->cells[i], text, sizeof text), MATRIX_FEWEST,
-                   time_text(matrix_estimate_least(matrix, &matrix->cells[i]), need));
+                   clab_minutes_text(matrix_estimate_least(matrix, &matrix->cells[i]), need));
 }
 
 static void print_files(const struct matrix *matrix)
@@ -86,8 +74,8 @@ static void print_time(const struct matrix *matrix, double seconds)
         least = cell->iterations < least ? cell->iterations : least;
         most = cell->iterations > most ? cell->iterations : most;
     }
-    printf("# time: about %s, of a budget of %s", time_text(seconds, estimated),
-           time_text(matrix->options.budget, budget));
+    printf("# time: about %s, of a budget of %s", clab_minutes_text(seconds, estimated),
+           clab_minutes_text(matrix->options.budget, budget));
     if (few)
         printf("; to keep it, %d cell%s time%s %d to %d calls instead of %d", few, few > 1 ? "s" : "",
                few > 1 ? "" : "s", least, most, matrix->options.iterations);
@@ -114,7 +102,7 @@ static void print_names(const struct matrix *matrix)
     for (int i = 0; i < o->nranks; i++)
         printf("%s%d", i ? ", " : "; ", o->ranks[i]);
     for (int i = 0; i < o->nsizes; i++)
-        printf("%s%s", i ? ", " : " ranks; ", matrix_size_text(o->sizes[i], size, sizeof size));
+        printf("%s%s", i ? ", " : " ranks; ", clab_size_text(o->sizes[i], size));
     printf(" (1 MB = 1,000,000 B)\n# each cell: calls to warm up: %d, timed: %d; float, in place where there is that; "
            "results checked; seed %llu\n", o->warmup, o->iterations, (unsigned long long)matrix->files[0].seed);
     if (o->emulate)
@@ -203,7 +191,7 @@ void matrix_screen_cell(const struct matrix_cell *cell)
     const struct clab_cell cells[COLUMNS] = {
         clab_cell_text(matrix_backends[cell->backend].name),
         clab_cell_text(text[1]),
-        clab_cell_text(matrix_size_text(bench_bytes(&cell->row), text[2], TEXT)),
+        clab_cell_text(clab_size_text(bench_bytes(&cell->row), text[2])),
         clab_cell_text(clab_collective_name(cell->row.problem.collective)),
         number(value(cell, "usec"), text[4]),
         number(width, text[5]),
@@ -235,7 +223,7 @@ void matrix_screen_progress(const struct matrix *matrix, const struct matrix_cel
         done += matrix->cells[i].status != MATRIX_WAITING;
     }
     matrix_cell_text(cell, text, sizeof text);
-    time_text(fmin(seconds, matrix_time_left(matrix)), left);
+    clab_minutes_text(fmin(seconds, matrix_time_left(matrix)), left);
     if (isatty(STDERR_FILENO))
         kit_progress("%d of %d: %s; about %s left", done, matrix->ncells, text, left);
     else
@@ -255,7 +243,7 @@ void matrix_screen_end(const struct matrix *matrix)
         printf(", %d failed", failed);
     if (skipped)
         printf(", %d skipped", skipped);
-    printf(", in %s", time_text(matrix->options.budget - matrix_time_left(matrix), spent));
+    printf(", in %s", clab_minutes_text(matrix->options.budget - matrix_time_left(matrix), spent));
     printf("\n");
     for (int i = 0; i < matrix->ncells; i++)
         if (matrix->cells[i].is_late) {

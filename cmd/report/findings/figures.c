@@ -186,8 +186,8 @@ static void tell_times(const struct sweep *sweep, const struct series_names *nam
     series_name(names, sweep->least, series[0]);
     series_name(names, sweep->most, series[1]);
     snprintf(say->finding, sizeof say->finding, "A call of %s takes from %s (%s, %s) to %s (%s, %s)", work,
-             time_of(sweep->least, least), series[0], marked_size_text(sweep->least->bytes, sizes[0]),
-             time_of(sweep->most, most), series[1], marked_size_text(sweep->most->bytes, sizes[1]));
+             time_of(sweep->least, least), series[0], clab_size_text((size_t)sweep->least->bytes, sizes[0]),
+             time_of(sweep->most, most), series[1], clab_size_text((size_t)sweep->most->bytes, sizes[1]));
 }
 
 static void tell_rates(const struct sweep *sweep, const struct series_names *names, const char *work, struct saying *say)
@@ -195,7 +195,7 @@ static void tell_rates(const struct sweep *sweep, const struct series_names *nam
     char rate[CLAB_TEXT], size[32], series[SERIES_NAME];
     series_name(names, sweep->fastest, series);
     snprintf(say->finding, sizeof say->finding, "The bus bandwidth of %s is highest over %s, at %s: %s", work, series,
-             marked_size_text(sweep->fastest->bytes, size), clab_rate_text(1e9 * sweep->fastest->busbw, rate));
+             clab_size_text((size_t)sweep->fastest->bytes, size), clab_rate_text(1e9 * sweep->fastest->busbw, rate));
 }
 
 static bool has_other_device(const struct report_picks *picks, const struct report_row *row)
@@ -244,7 +244,7 @@ static void tell_contest(const struct report_contest *contest, const struct seri
     char sizes[32], fast_name[SERIES_NAME], slow_name[SERIES_NAME], work[80];
     series_name(names, fast, fast_name);
     series_name(names, slow, slow_name);
-    snprintf(work, sizeof work, "%s of %s between %d ranks", fast->collective, marked_size_text(fast->bytes, sizes),
+    snprintf(work, sizeof work, "%s of %s between %d ranks", fast->collective, clab_size_text((size_t)fast->bytes, sizes),
              fast->ranks);
     if (!isfinite(fast->high) || !isfinite(slow->low))
         snprintf(finding, 300, "%s: %s and %s, not both with an interval", work, fast_name, slow_name);

@@ -95,24 +95,10 @@ void marked_rate(struct marked *marked, const struct report_row *row)
                  (struct marked_from){0});
 }
 
-const char *marked_size_text(long long bytes, char out[32])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double value = (double)bytes;
-    int unit = 0;
-    for (; value >= 1000 && fmod(value, 1000) == 0 && unit < 4; unit++)
-        value /= 1000;
-    if (unit > 0 && value < 1000)
-        snprintf(out, 32, "%g %s", value, units[unit]);
-    else
-        clab_size_text((size_t)bytes, out);
-    return out;
-}
-
 void marked_size(struct marked *marked, const struct report_row *row)
 {
     char text[32];
-    marked_value(marked, marked_size_text(row->bytes, text), (struct marked_from){row, "bytes"},
+    marked_value(marked, clab_size_text((size_t)row->bytes, text), (struct marked_from){row, "bytes"},
                  (struct marked_from){0});
 }
 

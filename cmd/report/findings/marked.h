@@ -39,11 +39,8 @@ void marked_value(struct marked *marked, const char *shown, struct marked_from a
 void marked_time(struct marked *marked, const struct report_row *row);
 // A busbw: "12.3 GB/s".
 void marked_rate(struct marked *marked, const struct report_row *row);
-// The row's size: "100 MB", or "1 MiB" where it is a power of 2.
+// The row's size: "100 MB", "64 MiB".
 void marked_size(struct marked *marked, const struct report_row *row);
-
-// "100 MB" of powers of ten, "64 MiB" of others.
-const char *marked_size_text(long long bytes, char out[32]);
 
 // The cell as an address has it, "FILE:LINE:COLUMN"; of a row of several runs the cell of each, with blanks between.
 void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from from);

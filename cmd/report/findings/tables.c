@@ -60,7 +60,7 @@ static void put_row(FILE *out, const struct report_rows *rows, const struct repo
     put_cell(out, row->backend);
     put_cell(out, row->device);
     put_cell(out, row->algorithm);
-    fprintf(out, "%d | %s | ", row->ranks, row->bytes >= 0 ? marked_size_text(row->bytes, size) : "-");
+    fprintf(out, "%d | %s | ", row->ranks, row->bytes >= 0 ? clab_size_text((size_t)row->bytes, size) : "-");
     put_cell(out, row->is_in_place ? "in place" : "out of place");
     put_time(out, row->usec);
     put_time(out, row->low);
@@ -160,7 +160,7 @@ int report_summary_write(const struct report_picks *picks, const char *path)
             most = fmax(most, picks->picks[k].row->busbw);
         for (int k = i; k < end; k++) {
             const struct report_row *row = picks->picks[k].row;
-            fprintf(output.file, "| %s | ", marked_size_text(row->bytes, size));
+            fprintf(output.file, "| %s | ", clab_size_text((size_t)row->bytes, size));
             put_cell(output.file, row->algorithm);
             put_runs(output.file, row);
             put_time(output.file, row->usec);
@@ -183,11 +183,13 @@ static void put_wrong_rows(FILE *out, const struct report_rows *rows)
 {
     for (int i = 0; i < rows->n; i++) {
         const struct report_row *row = &rows->rows[i];
+        char size[CLAB_TEXT];
         if (row->wrong <= 0)
             continue;
         fprintf(out, "- %lld elements are wrong in ", row->wrong);
         put_plain(out, row->collective);
-        fprintf(out, " of %lld B by %d ranks, so this row is compared with none. [", row->bytes, row->ranks);
+        fprintf(out, " of %s by %d ranks, so this row is compared with none. [", clab_size_text((size_t)row->bytes, size),
+                row->ranks);
         put_plain(out, rows->sources[row->source].file);
         fprintf(out, ":%d]\n", row->line);
     }

@@ -10,6 +10,7 @@
 
 #include "cmd/report/findings/marked.h"
 #include "cmd/report/page/text.h"
+#include "core/base/units.h"
 
 enum { MOST_ROWS = 1000, MOST_RUNS = 8 };
 
@@ -62,7 +63,7 @@ static void put_row(FILE *out, const struct report_rows *rows, const struct repo
         fputs("</td>", out);
     }
     fprintf(out, "<td class=\"n\">%d%s</td>", row->ranks, row->is_crowded ? "*" : "");
-    put_shown(out, rows, row, "bytes", marked_size_text(row->bytes, size));
+    put_shown(out, rows, row, "bytes", clab_size_text((size_t)row->bytes, size));
     put_number(out, rows, row, "usec", row->usec);
     put_number(out, rows, row, "usec_low", row->low);
     put_number(out, rows, row, "usec_high", row->high);
