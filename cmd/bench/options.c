@@ -239,24 +239,24 @@ static int resolve_backend(struct bench_options *o)
     return CLAB_OK;
 }
 
-// With an exact clock hundreds of ranks share this machine: together their buffers of one kind are to have no more than 2
-// GiB.
-static void choose_last_size(struct bench_options *o)
+enum { USUAL_LAST = 64 << 20 };
+
+size_t bench_last_size(const struct clab_backend *backend, int nranks, size_t first)
 {
     const size_t together = (size_t)2 << 30;
-    o->last = (size_t)64 << 20;
-    while (o->backend && o->backend->time->is_exact && o->last * (size_t)o->nranks > together &&
-           o->last / 2 >= o->first) {
-        o->last /= 2;
-        o->is_short = true;
-    }
+    size_t last = USUAL_LAST;
+    while (backend && backend->time->is_exact && last * (size_t)nranks > together && last / 2 >= first)
+        last /= 2;
+    return last;
 }
 
 static int resolve_sizes(struct bench_options *o)
 {
     char first[CLAB_TEXT], last[CLAB_TEXT];
-    if (!o->last)
-        choose_last_size(o);
+    if (!o->last) {
+        o->last = bench_last_size(o->backend, o->nranks, o->first);
+        o->is_short = o->last < USUAL_LAST;
+    }
     if (o->factor && o->step)
         clab_error("-f %d and -i %zu: sizes grow by a factor or by bytes, not by both", o->factor, o->step);
     else if (o->first > o->last)

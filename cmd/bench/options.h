@@ -57,6 +57,10 @@ struct bench_options {
 // Ranks that share a core while they check: hundreds with an exact clock, too few to matter elsewhere.
 int bench_crowd(const struct bench_options *options);
 
+// The largest size, where none is given. With an exact clock hundreds of ranks share this machine: together their buffers
+// of one kind are to have no more than 2 GiB.
+size_t bench_last_size(const struct clab_backend *backend, int nranks, size_t first);
+
 // Read `argv`, and check what can be checked before ranks start.
 //   errors: CLAB_EINVAL and others, one line logged; wrong syntax exits with 2
 int bench_options_parse(int argc, char **argv, struct bench_options *options_p);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Times of the kit's own algorithms, measured on any backend (tune.h). Per collective and round, one run of the bench has
 // all algorithms, and one has the default choice. The bench prints which algorithm that was.
+//
+// - The plan is announced first: how many times will be measured, and how long that lasts at most. Then each run is: on a
+//   terminal in a line that changes, elsewhere in a line per round.
 
 #include "cmd/nccl/tune.h"
 
@@ -11,11 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/bench/options.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
 #include "core/base/units.h"
+#include "core/base/values.h"
+#include "core/transport/backend.h"
 
 enum { WORDS = 32, NAMES = 512 };
 
@@ -113,6 +119,73 @@ static int read_times(const char *path, struct tune_time time, struct tune_times
     return err;
 }
 
+// ---- the plan ------------------------------------------------------------------------------------------------
+
+static size_t size_of(const char *text, size_t usual)
+{
+    size_t bytes = usual;
+    if (text)
+        (void)clab_parse_size(text, &bytes); // the bench refuses what is no size
+    return bytes;
+}
+
+static int count_sizes(const struct tune_ours *ours)
+{
+    const struct clab_backend *backend = clab_backend_find(ours->backend);
+    int ranks = 2, n = 0;
+    size_t factor = 4, first = size_of(ours->first, 8);
+    if (ours->ranks)
+        (void)clab_parse_int(ours->ranks, 1, CLAB_MAX_RANKS, &ranks);
+    if (ours->factor)
+        factor = size_of(ours->factor, factor);
+    const size_t last = size_of(ours->last, bench_last_size(backend, ranks, first));
+    for (size_t bytes = first; first && factor > 1 && bytes <= last && n < 64; bytes *= factor)
+        n++;
+    return n;
+}
+
+static int count_algorithms(enum clab_collective collective)
+{
+    int n = 0;
+    for (int i = 0; clab_algorithms[i]; i++)
+        n += clab_algorithms[i]->collective == collective;
+    return n;
+}
+
+// Those of one round: a barrier has one size.
+static long count_round(const struct tune_ours *ours)
+{
+    long n = 0;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        if (ours->collectives[c])
+            n += (count_algorithms((enum clab_collective)c) + 1L) * (c == CLAB_BARRIER ? 1 : count_sizes(ours));
+    return n;
+}
+
+static void print_plan(const struct tune_ours *ours)
+{
+    const struct clab_backend *backend = clab_backend_find(ours->backend);
+    const long n = count_round(ours) * ours->rounds;
+    double each = 0.3; // s, as the bench's
+    char most[CLAB_TEXT], one[CLAB_TEXT];
+    printf("# plan: at most %ld measurements, %d round%s of each algorithm and the default choice at each size", n,
+           ours->rounds, ours->rounds == 1 ? "" : "s");
+    if (ours->seconds)
+        (void)clab_take_bare_seconds("--seconds", ours->seconds, BENCH_MOST_SECONDS, &each); // it has been read once
+    if (backend && backend->time->is_exact)
+        printf(", in virtual time\n");
+    else
+        printf("; at most %s, of which each has %s\n", clab_minutes_text(each * (double)n, most),
+               clab_seconds_text(each, one));
+    fflush(stdout);
+}
+
+static void tell_round(const struct tune_ours *ours, int round)
+{
+    if (!isatty(STDERR_FILENO) && ours->rounds > 1)
+        fprintf(stderr, "commlab tune: round %d of %d\n", round + 1, ours->rounds);
+}
+
 // ---- all of them ---------------------------------------------------------------------------------------------
 
 static int measure(const struct tune_ours *ours, struct tune_time time, const char *folder, struct tune_times *times,
@@ -134,7 +207,9 @@ static int measure(const struct tune_ours *ours, struct tune_time time, const ch
 
 static int measure_all(const struct tune_ours *ours, const char *folder, struct tune_times *times, int *status_p)
 {
-    for (int round = 0; round < ours->rounds; round++)
+    print_plan(ours);
+    for (int round = 0; round < ours->rounds && !*status_p; round++) {
+        tell_round(ours, round);
         for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
             for (int own = 0; own < 2 && ours->collectives[c] && !*status_p; own++)
                 CLAB_TRY(measure(ours,
@@ -145,6 +220,7 @@ static int measure_all(const struct tune_ours *ours, const char *folder, struct 
                                                     .is_own = own,
                                                     .round = round},
                                  folder, times, status_p));
+    }
     return CLAB_OK;
 }
 

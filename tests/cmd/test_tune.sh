@@ -107,6 +107,17 @@ sets_ncclS_model_beside_it() {
     grep -qE ' ring +13\.[0-9]+ double_tree +3\.[0-9]+ doubling' <<<"$why" &&
         ! awk 'length > 120 { long = 1 } END { exit !long }' <<<"$why"
 }
+# How many, and how long at most; on a terminal and elsewhere it says where it is. 2 rounds of all algorithms and the
+# default at two sizes of 0.01 s.
+announces_how_much_it_measures() {
+    local algorithms
+    algorithms=$("$commlab" bench allreduce -n 2 -b 8 -e 8 --algo all --seconds 0.01s | grep -cE '^ +8 |^# skipped')
+    run 0 --backend shm -n 2 -b 8 -e 32 --seconds 0.01s --rounds 2 allreduce || return 1
+    why="$(cat "$scratch/out" "$scratch/err"), $algorithms algorithms"
+    grep -qF "# plan: at most $((2 * 2 * (algorithms + 1))) measurements, 2 rounds of each algorithm and the default choice at each size; at most" "$scratch/out" &&
+        grep -q ', of which each has 10 ms$' "$scratch/out" && grep -qx 'commlab tune: round 2 of 2' "$scratch/err" || return 1
+    run 0 "${sim[@]}" && why=$(cat "$scratch/out") && grep -q '^# plan: at most [0-9]* measurements, 1 round .*, in virtual time$' <<<"$why"
+}
 # A log of nccl-tests 2.0, whose lines name neither the test nor ranks.
 reads_a_log_that_needs_options() {
     local columns='#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error'
@@ -130,7 +141,7 @@ is_refused_with_its_line() {
     [ "${why%%:*}" = 'status 2' ] && grep -q "bad.csv:2: allreduce has no algorithm 'trees'; it has: naive" <<<"$why"
 }
 check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
-    sets_ncclS_model_beside_it takes_all_collectives \
+    sets_ncclS_model_beside_it announces_how_much_it_measures takes_all_collectives \
     is_refused_with_its_line
 check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_a_log_that_needs_options leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row announces_a_table_that_it_replaces prints_a_table_of_at_most_120_columns
