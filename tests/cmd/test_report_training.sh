@@ -41,6 +41,14 @@ measures_what_it_predicts_in_virtual_time() {
         agree "$results/training-sim-dgx-h100-2.csv" 1 all_reduce_time broadcast_time barrier_time step_time \
             exposed_communication collective_operations training_throughput scaling_efficiency communication_overhead
 }
+# A value per run: the bytes that a rank has sent, at the rate of the network's messages, by the time of its step.
+gives_the_use_of_the_network_by_run() {
+    local file=$results/training-sim-1gbe-2.csv
+    why=$(grep "^[^#].*network_utilization" "$file") || return 1
+    local how='of each run, its bytes per step and rank at the rate of 1gbe, by its step; by run: '
+    grep -qF "$how" <<<"$why" && awk -v u="$(of "$file" network_utilization value)" -v by="${why##*by run: }" 'BEGIN {
+        n = split(by, run, /, | /); exit !(n >= 1 && u > 0 && u <= 100 && run[1] / u > 0.99 && run[1] / u < 1.01) }'
+}
 # Two ranks of one node; with a network of one rank per node there are two.
 knows_nodes_by_the_network() {
     why=$(grep node_to "$results/training-sim-dgx-h100-2.csv")
@@ -94,6 +102,6 @@ check refuses_a_network_twice refuses 2 '--emulate 1gbe: the backend sim has a n
 check refuses_a_network_of_sim refuses 2 '--net 1gbe is for the backend sim' "$commlab" report "$results" --training --net 1gbe
 check refuses_an_unknown_backend refuses 2 "smh" "$commlab" report "$results" --training --backend smh
 check refuses_two_folders refuses 2 'name one folder' "$commlab" report a b
-check_with inih measures_what_it_predicts_in_virtual_time knows_nodes_by_the_network keeps_what_an_earlier_run_wrote is_on_the_page \
+check_with inih measures_what_it_predicts_in_virtual_time knows_nodes_by_the_network gives_the_use_of_the_network_by_run keeps_what_an_earlier_run_wrote is_on_the_page \
     trains_for_real counts_the_model
 exit $failed

@@ -20,10 +20,11 @@
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/table.h"
+#include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/train/ddp.h"
 
-enum { MOST_FIELDS = 48, HOW = 400 };
+enum { MOST_FIELDS = 48, HOW = 400, MOST_LISTED = 12 };
 
 struct field {
     const char *group, *name, *unit;
@@ -154,14 +155,61 @@ static double samples_per_second(const struct fields *f, double step, double unu
     return (double)f->training->ranks * f->training->rows * f->training->repeat / step;
 }
 
-// Bytes that a rank sends per step, by the rate of a pair's messages: the part of the step that the link is in use.
-static double utilisation(const struct fields *f, double sent, double step)
+// ---- the link ------------------------------------------------------------------------------------------------
+
+// Seconds per byte of a large message over the link: of the named network, or of this machine's profile. NAN: neither is
+// there, and each run's own message counts.
+static double link_cost(const struct fields *f)
+{
+    const struct training *t = f->training;
+    const struct lab_series *bytes = series(f, t->ranks, "message_bytes");
+    if (!t->context.net || !bytes)
+        return NAN;
+    const double big = lab_series_median(bytes);
+    return lab_predict_message(t->context.net, 0, t->ranks - 1, (size_t)big) / big;
+}
+
+static double own_cost(const struct fields *f, int run)
 {
     const struct lab_series *message = series(f, f->training->ranks, "message");
     const struct lab_series *bytes = series(f, f->training->ranks, "message_bytes");
-    if (!message || !bytes || sent <= 0)
-        return NAN;
-    return 100 * (sent * lab_series_median(message) / lab_series_median(bytes)) / step;
+    return message && bytes && run < message->n && run < bytes->n ? message->samples[run] / bytes->samples[run] : NAN;
+}
+
+static const char *link_name(const struct training *t)
+{
+    return !t->context.net                                  ? "its own message of the same run"
+           : t->context.is_exact || t->context.is_delayed ? t->nets.name
+                                                            : "this machine's profile";
+}
+
+// Each run: the bytes that its busiest rank sends per step, at the rate of the link, by the time of the step. How much of
+// the step the link is in use.
+static void add_utilisation(struct fields *f)
+{
+    const struct training *t = f->training;
+    const struct lab_series *sent = series(f, t->ranks, "sent"), *step = series(f, t->ranks, "step");
+    const double cost = link_cost(f);
+    struct field *field = add(f, "network_utilization", "%");
+    char runs[200];
+    struct clab_text text = clab_text_begin(runs, sizeof runs);
+    const int n = sent && step ? (sent->n < step->n ? sent->n : step->n) : 0;
+    double *values = calloc((size_t)n + 1, sizeof *values);
+    for (int i = 0; values && i < n; i++) {
+        values[i] = 100 * sent->samples[i] * (isnan(cost) ? own_cost(f, i) : cost) / step->samples[i];
+        if (i < MOST_LISTED)
+            clab_text_add(&text, "%s%.3g", i ? ", " : "", values[i]);
+    }
+    if (n > MOST_LISTED)
+        clab_text_add(&text, " and %d more", n - MOST_LISTED);
+    if (values && n > 0 && sent->samples[0] > 0)
+        summarize(field, values, n);
+    free(values);
+    if (isnan(field->value))
+        set_not(field, "the library's own collectives do not say how many bytes they send");
+    else
+        set_how(field, "of each run, its bytes per step and rank at the rate of %s, by its step; by run: %s %%", link_name(t),
+                runs);
 }
 
 // ---- groups --------------------------------------------------------------------------------------------------
@@ -241,11 +289,7 @@ static void add_nodes(struct fields *f)
                              big / p->message),
                 "one message of %.3g MB, half a round trip", big / 1e6);
     }
-    struct field *used = add_combined(f, "network_utilization", "%", utilisation, "sent", t->ranks, "step", t->ranks, NAN);
-    if (isnan(used->value))
-        set_not(used, "the library's own collectives do not say how many bytes they send");
-    else
-        set_how(used, "bytes that a rank sends per step, at the rate of one message, by the time of the step");
+    add_utilisation(f);
     set_how(add_combined(f, "communication_overhead", "%", part, "exposed", t->ranks, "step", t->ranks,
                          100 * p->exposed / p->step),
             "the part of a step in which a rank only communicates");
