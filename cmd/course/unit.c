@@ -165,12 +165,14 @@ static int refuse_homework(const struct course *course, const char *command, con
     char path[PATH_MAX];
     const bool has_begun = kit_work_path(course->root, id, "", path) == CLAB_OK && access(path, R_OK) == 0;
     if (has_begun)
-        clab_error("%s: %s is a homework, not a unit: ./commlab grade %s work/%s --student ID checks it and names the first "
-                   "mistake; labs/homework/%s/%s.md says what to do, and how to try it",
-                   command, id, id, id, id, id);
+        clab_error(
+            "%s: %s is a homework, not a unit: ./commlab grade %s work/%s --student ID checks it and names the first "
+            "mistake; labs/homework/%s/%s.md says what to do, and how to try it",
+            command, id, id, id, id, id);
     else
-        clab_error("%s: %s is a homework, not a unit: type ./commlab start %s --student ID, and read labs/homework/%s/%s.md",
-                   command, id, id, id, id);
+        clab_error(
+            "%s: %s is a homework, not a unit: type ./commlab start %s --student ID, and read labs/homework/%s/%s.md",
+            command, id, id, id, id);
     return CLAB_EINVAL;
 }
 

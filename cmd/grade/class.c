@@ -246,8 +246,9 @@ static void look_at_owner(const struct paths *p, const char *name, struct class_
 {
     char owner[HOMEWORK_STUDENT];
     if (s->status == CLASS_GRADED && homework_student_of(p->folder, owner) && strcmp(owner, name) &&
-        asprintf(&s->reason, "its student.txt names '%s': is it in the right folder? It is graded with the task of '%s'",
-                 owner, name) < 0)
+        asprintf(&s->reason,
+                 "its student.txt names '%s': is it in the right folder? It is graded with the task of '%s'", owner,
+                 name) < 0)
         s->reason = NULL;
 }
 
@@ -377,8 +378,9 @@ static void say_sums(const struct class *class)
     for (int i = 0; i < class->nstudents; i++)
         left += class->students[i].status != CLASS_UNGRADED && isnan(class_total(&class->students[i]));
     if (left)
-        printf("A person's points are missing for %d student%s: write them into %s/%s.person.csv, and type this again.\n",
-               left, left == 1 ? "" : "s", class->folder, class->id);
+        printf(
+            "A person's points are missing for %d student%s: write them into %s/%s.person.csv, and type this again.\n",
+            left, left == 1 ? "" : "s", class->folder, class->id);
     printf("For your gradebook: %s/%s.grades.csv, the sums of 100\n", class->folder, class->id);
 }
 

@@ -25,10 +25,10 @@ struct class_student {
     double points[CLASS_TESTS]; // NAN where there are none
     double sum;
     char *messages[CLASS_TESTS]; // lines
-    char *reason;                // of one that is rejected or not graded, or is graded and has another's student.txt; or NULL
-    bool is_read;                // a row of the person's form is this student's
-    double person, off;          // points by a person, NAN: none yet; points taken off
-    char *comment;               // the person's; or NULL
+    char *reason;       // of one that is rejected or not graded, or is graded and has another's student.txt; or NULL
+    bool is_read;       // a row of the person's form is this student's
+    double person, off; // points by a person, NAN: none yet; points taken off
+    char *comment;      // the person's; or NULL
     bool has_questions;
     struct homework_question questions[HOMEWORK_QUESTIONS];
 };

@@ -58,8 +58,8 @@ static int read_number(const struct clab_csv *csv, int row, const char *column, 
     *value_p = *cell ? clab_csv_real(csv, row, column) : empty;
     if (!*cell || (*value_p >= 0 && *value_p <= most))
         return CLAB_OK;
-    return clab_csv_refuse(csv, row, column, "'%s' is no number from 0 to %.4g: write the points with a point, as in 12.5",
-                           cell, most);
+    return clab_csv_refuse(csv, row, column,
+                           "'%s' is no number from 0 to %.4g: write the points with a point, as in 12.5", cell, most);
 }
 
 static int read_row(struct class *class, const struct clab_csv *csv, int row)
@@ -67,7 +67,8 @@ static int read_row(struct class *class, const struct clab_csv *csv, int row)
     const char *id = clab_csv_cell(csv, row, "student");
     struct class_student *s = find_student(class, id);
     if (!s)
-        return clab_csv_refuse(csv, row, "student", "'%s' is no student of this class: mend the ID, or take out the row", id);
+        return clab_csv_refuse(csv, row, "student",
+                               "'%s' is no student of this class: mend the ID, or take out the row", id);
     if (s->is_read)
         return clab_csv_refuse(csv, row, "student", "'%s' has a row already: take out one of them", id);
     s->is_read = true;
@@ -113,8 +114,8 @@ static void say_feedback(const struct class *class, const struct class_student *
     char off[40] = "";
     if (s->off > 0)
         snprintf(off, sizeof off, ", %.4g taken off", s->off);
-    snprintf(text_p, room, "%.4g of %.4g by the machine, %.4g of %.4g by a person%s%s%s", s->sum, class->most, s->person,
-             100 - class->most, off, s->comment && *s->comment ? ": " : "", s->comment ? s->comment : "");
+    snprintf(text_p, room, "%.4g of %.4g by the machine, %.4g of %.4g by a person%s%s%s", s->sum, class->most,
+             s->person, 100 - class->most, off, s->comment && *s->comment ? ": " : "", s->comment ? s->comment : "");
 }
 
 static int add_grade(const struct class *class, const struct class_student *s, struct clab_table *table)

@@ -78,8 +78,8 @@ void h3_write_model(const struct h3_case *c, FILE *file)
             "# ranks: %d\n# parameters: %d\n# bytes: %zu\n# backward_ms: %.6g\n"
             "# alpha_us: %.6g\n# beta_ns_per_byte: %.6g\n# gamma_ns_per_byte: %.6g\n# memory_ns_per_byte: %.6g\n"
             "parameter,bytes,ready_ms\n",
-            c->ranks, h3_parameters(c), h3_all_bytes(c), 1e3 * h3_backward(c), 1e6 * c->alpha, 1e9 * c->beta, 1e9 * c->gamma,
-            1e9 * c->memory);
+            c->ranks, h3_parameters(c), h3_all_bytes(c), 1e3 * h3_backward(c), 1e6 * c->alpha, 1e9 * c->beta,
+            1e9 * c->gamma, 1e9 * c->memory);
     for (int p = 0; p < h3_parameters(c); p++)
         fprintf(file, "%d,%zu,%.6g\n", p, h3_bytes(c, p), 1e3 * seconds[p]);
 }
@@ -87,9 +87,11 @@ void h3_write_model(const struct h3_case *c, FILE *file)
 void h3_write_network(const struct h3_case *c, FILE *file)
 {
     fprintf(file, "# Homework h3: a network for work/h3/try -n %d --backend sim --net THIS-FILE\n", c->ranks);
-    fprintf(file, "# alpha: per message. beta: per byte; Gb are gigabits, 1e9 bits: %.6g GB/s. gamma, memory: bytes added up, and "
-                  "read or written, per second\n\n",
-            1e-9 / c->beta);
+    fprintf(
+        file,
+        "# alpha: per message. beta: per byte; Gb are gigabits, 1e9 bits: %.6g GB/s. gamma, memory: bytes added up, and "
+        "read or written, per second\n\n",
+        1e-9 / c->beta);
     fprintf(file, "[net]\ntitle = %s\ngamma = %.6g GB/s\n\n", c->name, 1e-9 / c->gamma);
     fprintf(file, "[compute]\nf64 = 50 Gflop/s\nf32 = 100 Gflop/s\nmemory = %.6g GB/s\n\n", 1e-9 / c->memory);
     fprintf(file, "[link inter]\nalpha = %.6g us\nbeta = %.6g Gb/s\n", 1e6 * c->alpha, 8e-9 / c->beta);
