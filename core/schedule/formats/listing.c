@@ -59,7 +59,8 @@ static int stage(const struct clab_problem *problem, int rank, int lane, int s, 
     if (at >= l->programs[program + 1])
         return CLAB_DONE;
     size_t first = l->stages[at], n = l->stages[at + 1] - first;
-    memcpy(out, l->steps + first, n * sizeof *out);
+    if (n > 0) // there may be no step at all, and no memory for any
+        memcpy(out, l->steps + first, n * sizeof *out);
     for (size_t i = 0; are_signals(problem) && i < n; i++)
         if (out[i].op != CLAB_CALC)
             out[i].src.count = out[i].dst.count = 1;
