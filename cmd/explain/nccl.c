@@ -326,6 +326,26 @@ struct nccl_log *nccl_log_new(void)
     return log;
 }
 
+// "HOST:123:124 [0]" before `info`, perhaps behind mpirun's "[1,2]<stdout>:".
+static void take_host(struct nccl_log *log, const char *text, const char *info, long number)
+{
+    const char *end = info, *begin;
+    while (end > text && end[-1] != '[')
+        end--;
+    end -= end >= text + 2 ? 2 : end - text; // behind the thread's number
+    for (int colons = 0; colons < 2; colons++) {
+        while (end > text && isdigit((unsigned char)end[-1]))
+            end--;
+        if (end == text || end[-1] != ':')
+            return;
+        end--;
+    }
+    for (begin = end; begin > text && !strchr(" :>", begin[-1]);)
+        begin--;
+    if (end > begin)
+        add_word(&log->hosts, begin, (size_t)(end - begin), number);
+}
+
 bool nccl_log_take(struct nccl_log *log, const char *text, long number)
 {
     static const char lead[] = " NCCL INFO ";
@@ -338,16 +358,7 @@ bool nccl_log_take(struct nccl_log *log, const char *text, long number)
         return version != NULL;
     }
     log->lines++;
-    // The host is the last word before "HOST:123:124 [0] NCCL INFO".
-    size_t begin = (size_t)(info - text);
-    while (begin > 0 && text[begin - 1] != '[')
-        begin--;
-    begin -= begin >= 2 ? 2 : begin;
-    while (begin > 0 && text[begin - 1] != ' ')
-        begin--;
-    const size_t host = strcspn(text + begin, ": ");
-    if (text[begin + host] == ':' && host > 0)
-        add_word(&log->hosts, text + begin, host, number);
+    take_host(log, text, info, number);
     info += strlen(lead);
     take_setting(log, info, number);
     take_tuner(log, info, number);

@@ -164,6 +164,37 @@ static bool find_arch(const char *text, enum clab_nccl_arch *arch_p)
     return false;
 }
 
+// "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807"; until 2.8 it was 2708.
+static void take_tests_version(const char *line, struct nccl_said *said)
+{
+    const char *at = strstr(line, " nccl-library=");
+    int code;
+    if (!at || *said->version || sscanf(at, " nccl-library=%d", &code) != 1 || code < 2000)
+        return;
+    const int major = code < 10000 ? 1000 : 10000;
+    snprintf(said->version, sizeof said->version, "%d.%d.%d", code / major, code % major / 100, code % 100);
+}
+
+// A ring goes through all ranks: "0 1 2 3".
+static int count_ring(const struct nccl_log *words)
+{
+    int n = 0;
+    const char *order = words->nrings ? words->rings[0].order : "";
+    if (strlen(order) + 8 > sizeof words->rings[0].order)
+        return 0; // perhaps cut
+    for (const char *at = order; *at; at += *at == ' ') {
+        n++;
+        at += strcspn(at, " ");
+    }
+    return n;
+}
+
+static int count_nodes(const struct nccl_log *words)
+{
+    const bool all_speak = words->ranks && words->began == words->ranks && !words->hosts.more;
+    return words->nodes ? words->nodes : all_speak ? words->hosts.n : 0;
+}
+
 // Where all ranks of the communicator speak, the hosts are the nodes; else only NCCL's own count is known.
 static void take_said(const char *text, struct nccl_said *said)
 {
@@ -173,11 +204,13 @@ static void take_said(const char *text, struct nccl_said *said)
         char copy[2048];
         snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);
         (void)nccl_log_take(words, copy, ++number);
+        take_tests_version(copy, said);
     }
     if (!words)
         return;
-    said->ranks = words->ranks;
-    said->nodes = words->nodes ? words->nodes : words->ranks && words->began == words->ranks ? words->hosts.n : 0;
+    said->is_nccls = words->lines > 0;
+    said->ranks = words->ranks ? words->ranks : count_ring(words);
+    said->nodes = count_nodes(words);
     if (words->versions.n)
         snprintf(said->version, sizeof said->version, "%.*s", (int)strspn(words->versions.text[0], "0123456789."),
                  words->versions.text[0]);
@@ -213,7 +246,7 @@ static int take_log(const struct nccl_given *g, enum clab_collective collective,
     take_said(input.text, &b->said);
     b->said.has_arch = find_arch(input.text, &arch);
     clab_input_close(&input);
-    if (err == CLAB_ENOENT && (b->said.ranks || *b->said.version))
+    if (err == CLAB_ENOENT && b->said.is_nccls)
         err = CLAB_OK; // what it says is printed, and flags may say the rest
     if (err == CLAB_ENOENT)
         clab_error(
@@ -233,8 +266,8 @@ static void settle(const struct nccl_given *g, struct nccl_believed *b)
     b->has_nodes = g->machine.nodes || said->nodes;
     b->machine.nodes = g->machine.nodes ? g->machine.nodes : said->nodes ? said->nodes : 1;
     const int each = said->ranks % b->machine.nodes ? 0 : said->ranks / b->machine.nodes;
-    b->has_gpus = g->machine.gpus || (each && b->has_nodes);
-    b->machine.gpus = g->machine.gpus ? g->machine.gpus : each && b->has_nodes ? each : 8;
+    b->has_gpus = g->machine.gpus || each;
+    b->machine.gpus = g->machine.gpus ? g->machine.gpus : each ? each : 8;
     b->has_arch = g->has_arch || said->has_arch;
     b->has_cpu = g->has_cpu || said->has_cpu;
     b->has_version = g->version || *said->version;
@@ -274,11 +307,12 @@ static int check(const struct nccl_believed *b)
              g->intra > 0 ? "" : ", --intra-bw GB/s", b->machine.nodes == 1 || g->inter > 0 ? "" : ", --inter-bw GB/s");
     if (!*missing)
         return CLAB_OK;
-    clab_error(b->said.ranks || *b->said.version
-                   ? "the log has neither graphs nor a tuning table: still needed: %s; or run with NCCL_DEBUG=INFO and "
-                     "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH"
-                   : "still needed: %s; or --log FILE, a log of NCCL with these values",
-               missing + 2);
+    clab_error(
+        b->said.is_nccls
+            ? "the log has neither graphs nor a table of these costs: still needed: %s; or run with NCCL_DEBUG=INFO and "
+              "NCCL_DEBUG_SUBSYS=INIT,TUNING,GRAPH"
+            : "still needed: %s; or --log FILE, a log of NCCL with these values",
+        missing + 2);
     return CLAB_EINVAL;
 }
 
@@ -296,6 +330,7 @@ int nccl_given_costs(const struct nccl_given *given, enum clab_collective collec
     CLAB_TRY(check(&b));
     if (!b.of_log)
         CLAB_TRY(clab_nccl_model(b.tables, &b.machine, collective, &b.costs));
+    b.has_costs = true;
     *believed_p = b;
     return CLAB_OK;
 }

@@ -28,6 +28,7 @@ extern const struct clab_option nccl_given_options[];
 struct nccl_said {
     char version[24]; // "2.18.3"; "": not said
     int ranks, nodes; // of its largest communicator; 0: not said
+    bool is_nccls;    // it has lines of NCCL
     bool has_arch, has_cpu, has_graphs, has_costs;
     struct clab_nccl_logged choices[CLAB_NCCL_MOST_LOGGED]; // as of clab_nccl_log
     int nchoices;
@@ -40,6 +41,7 @@ struct nccl_believed {
     struct clab_nccl_machine machine; // with its graphs
     struct clab_nccl_costs costs;
     bool of_log; // NCCL itself wrote these costs
+    bool has_costs;
     bool has_nodes, has_gpus, has_arch, has_cpu, has_version; // by a flag or the log; else a default
     struct nccl_said said;                                    // all zeros without a log
 };

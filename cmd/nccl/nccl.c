@@ -258,8 +258,10 @@ static int run(int argc, char **argv)
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
     if (nccl_given_costs(&request.given, request.collective, &request.believed) != CLAB_OK) {
-        if (!request.json)
+        if (!request.json) {
             nccl_said_print(&request.believed, request.given.log_path);
+            nccl_choices_print(&request.believed, request.collective);
+        }
         return STATUS_USAGE;
     }
     return answer(&request) == CLAB_OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -12,7 +12,7 @@
 
 static bool is_said(const struct nccl_said *s)
 {
-    return *s->version || s->ranks || s->has_graphs || s->has_costs || s->nchoices;
+    return s->is_nccls || s->has_graphs || s->has_costs || s->nchoices;
 }
 
 static long count_calls(const struct nccl_said *s)
@@ -41,6 +41,8 @@ static void print_defaults(const struct nccl_believed *b)
 {
     char text[200];
     struct clab_text line = clab_text_begin(text, sizeof text);
+    if (!b->has_version && !b->of_log)
+        clab_text_add(&line, ", NCCL %s (--nccl)", b->tables->version);
     if (!b->has_nodes)
         clab_text_add(&line, ", %d node%s (--nodes)", b->machine.nodes, b->machine.nodes == 1 ? "" : "s");
     if (!b->has_gpus)
@@ -64,6 +66,8 @@ void nccl_said_print(const struct nccl_believed *believed, const char *path)
     if (!is_said(&believed->said))
         return;
     print_contents(&believed->said, path);
+    if (!believed->has_costs)
+        return;
     print_defaults(believed);
     print_version(believed);
 }
@@ -73,7 +77,8 @@ void nccl_said_print(const struct nccl_believed *believed, const char *path)
 static bool choose(const struct nccl_believed *b, enum clab_collective collective, size_t bytes,
                    enum clab_nccl_algorithm *algorithm_p, enum clab_nccl_protocol *protocol_p)
 {
-    return clab_nccl_choose(b->tables, &b->machine, collective, &b->costs, bytes, algorithm_p, protocol_p) == CLAB_OK;
+    return b->has_costs &&
+           clab_nccl_choose(b->tables, &b->machine, collective, &b->costs, bytes, algorithm_p, protocol_p) == CLAB_OK;
 }
 
 static void print_choice(const struct nccl_believed *b, enum clab_collective collective,

@@ -77,6 +77,8 @@ static bool find_path(const char *word, enum clab_nccl_path *path_p)
 {
     static const char *const words[CLAB_NCCL_PATHS] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                                        "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
+    if (!strcmp(word, "XGMI")) // RCCL's link between GPUs
+        word = "NVL";
     for (int i = 0; i < CLAB_NCCL_PATHS; i++)
         if (!strcmp(words[i], word)) {
             *path_p = (enum clab_nccl_path)i;

@@ -104,10 +104,15 @@ guesses_nothing() {
     run 2 --log "$scratch/part" || return 1
     why=$(cat "$scratch/out" "$scratch/err")
     grep -qF 'NCCL 2.4.8, 4 ranks on nodes that it does not count; no graphs, no table of costs, 0 choices' "$scratch/out" &&
-        grep -qF 'the log has neither graphs nor a tuning table: still needed: --channels N, --intra-bw GB/s' "$scratch/err" || return 1
+        grep -qF 'the log has neither graphs nor a table of these costs: still needed: --channels N, --intra-bw GB/s' "$scratch/err" || return 1
     run 0 --log "$scratch/part" --nodes 1 --channels 2 --intra-bw 20 && why=$(cat "$scratch/out") &&
         grep -qx '# neither in the log nor given, so defaults: Hopper (--arch), Intel (--cpu)' <<<"$why" &&
-        grep -q 'on 1 node of 4 Hopper GPUs' <<<"$why"
+        grep -q 'on 1 node of 4 Hopper GPUs' <<<"$why" || return 1
+    # Behind mpirun's marks; a ring names all ranks, and choices stand alone where there are no costs.
+    printf '%s\n' '[1,0]<stdout>:a:10:2 [0] NCCL INFO Channel 00/02 :    0   1   2' '[0] a:10:2 [0] NCCL INFO 64 Bytes -> Algo 0 proto 1 time 2' \
+        '# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22102' >"$scratch/marks"
+    run 2 --log "$scratch/marks" && why=$(cat "$scratch/out") && grep -qF 'NCCL 2.21.2, 3 ranks on nodes' <<<"$why" &&
+        grep -qE '^ +64 B +1 +Tree +LL128 +-$' <<<"$why" && ! grep -q defaults <<<"$why"
 }
 lets_flags_go_before_the_log() {
     run 0 --log "$scratch/full" --nodes 1 --gpus 8 --arch volta --nccl 2.28.9 && why=$(cat "$scratch/out") &&
