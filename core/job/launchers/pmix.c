@@ -15,7 +15,6 @@
 #ifdef HAVE_PMIX
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <math.h>
 #include <pmix.h>
 #include <semaphore.h>
@@ -119,10 +118,7 @@ static bool is_over_within(double seconds)
     until.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    int failed;
-    while ((failed = sem_timedwait(&fence_ended, &until)) && errno == EINTR)
-        ;
-    return !failed;
+    return sem_timedwait(&fence_ended, &until) == 0; // or a signal has come
 }
 
 static int wait_for_fence(double timeout)

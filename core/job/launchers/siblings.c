@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,16 @@ static struct {
     pid_t daemon;               // the parent of all ranks of this host; 0: not known
     pid_t pids[CLAB_MAX_RANKS]; // 0: not seen; -1: seen, and gone
     double absent_since, next;
+    struct sigaction before; // of SIGTERM
 } watch;
+
+static volatile sig_atomic_t terminated;
+
+static void note_end(int signo)
+{
+    (void)signo;
+    terminated = 1;
+}
 
 // ---- processes -------------------------------------------------------------------------------------------------
 
@@ -145,10 +155,10 @@ static bool is_alive(pid_t pid)
     return pid > 0;
 }
 
-// A rank that has ended; -1: none is known to.
+// A rank that has ended; -1: none is known to. After a signal to end there is no time for a second look.
 static int find_ended(void)
 {
-    const double now = clab_now();
+    const double now = clab_now(), grace = terminated ? 0 : SIBLINGS_GRACE;
     for (int rank = 0; rank < watch.nranks; rank++)
         if (watch.pids[rank] > 0 && rank != watch.rank && !is_there(watch.pids[rank]))
             watch.pids[rank] = -1;
@@ -158,7 +168,7 @@ static int find_ended(void)
         watch.absent_since = INFINITY;
     else
         watch.absent_since = fmin(watch.absent_since, now);
-    return now - watch.absent_since >= SIBLINGS_GRACE ? lowest_with(is_unseen) : -1;
+    return now - watch.absent_since >= grace ? lowest_with(is_unseen) : -1;
 }
 
 // ---- what others call ------------------------------------------------------------------------------------------
@@ -174,11 +184,19 @@ void siblings_begin(const struct clab_launched *launched)
     watch.all_are_here = launched->local_ranks == launched->nranks;
     watch.absent_since = INFINITY;
     watch.next = clab_now() + SIBLINGS_FIRST;
+    const struct sigaction action = {.sa_handler = note_end, .sa_flags = SA_RESETHAND}; // waits end with EINTR
+    terminated = 0;
+    sigaction(SIGTERM, &action, &watch.before);
 }
 
 void siblings_end(void)
 {
+    if (!watch.variable)
+        return;
     watch.variable = NULL;
+    sigaction(SIGTERM, &watch.before, NULL);
+    if (terminated)
+        raise(SIGTERM);
 }
 
 double siblings_next(void)
@@ -193,14 +211,14 @@ static int report(int ended)
         clab_error(
             "rank %d of %d has ended before it joined the job: see what it has printed, or run its command alone",
             ended, watch.nranks);
-    siblings_end();
     usleep((useconds_t)(1e6 * (SIBLINGS_PAUSE + 0.1)));
+    siblings_end(); // after a signal to end, this process ends here
     return CLAB_EPEER;
 }
 
 int siblings_check(void)
 {
-    if (!watch.variable || clab_now() < watch.next)
+    if (!watch.variable || (clab_now() < watch.next && !terminated))
         return CLAB_OK;
     if (!watch.daemon) {
         if (!(watch.daemon = find_daemon())) {
@@ -211,5 +229,9 @@ int siblings_check(void)
     }
     const int ended = find_ended();
     watch.next = clab_now() + SIBLINGS_PAUSE;
-    return ended < 0 ? CLAB_OK : report(ended);
+    if (ended >= 0)
+        return report(ended);
+    if (terminated)
+        siblings_end();
+    return CLAB_OK;
 }
