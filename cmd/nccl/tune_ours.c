@@ -162,21 +162,34 @@ static long count_round(const struct tune_ours *ours)
     return n;
 }
 
+static int count_collectives(const struct tune_ours *ours)
+{
+    int n = 0;
+    for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
+        n += ours->collectives[c];
+    return n;
+}
+
+// With warming up and checks a measurement takes longer than its time, and each run of the bench starts ranks.
+static double estimate(const struct tune_ours *ours, double each)
+{
+    static const double more = 1.4, start = 0.5; // s, on two cores
+    return more * each * (double)(count_round(ours) * ours->rounds) + start * 2 * count_collectives(ours) * ours->rounds;
+}
+
 static void print_plan(const struct tune_ours *ours)
 {
     const struct clab_backend *backend = clab_backend_find(ours->backend);
-    const long n = count_round(ours) * ours->rounds;
     double each = 0.3; // s, as the bench's
-    char most[CLAB_TEXT], one[CLAB_TEXT];
-    printf("# plan: at most %ld measurements, %d round%s of each algorithm and the default choice at each size", n,
-           ours->rounds, ours->rounds == 1 ? "" : "s");
+    char about[CLAB_TEXT], one[CLAB_TEXT];
     if (ours->seconds)
         (void)clab_take_bare_seconds("--seconds", ours->seconds, BENCH_MOST_SECONDS, &each); // it has been read once
+    printf("# plan: %d round%s of each algorithm and the default at each size: %ld measurements at most, ", ours->rounds,
+           ours->rounds == 1 ? "" : "s", count_round(ours) * ours->rounds);
     if (backend && backend->time->is_exact)
-        printf(", in virtual time\n");
+        printf("in virtual time\n");
     else
-        printf("; at most %s, of which each has %s\n", clab_minutes_text(each * (double)n, most),
-               clab_seconds_text(each, one));
+        printf("of %s; about %s\n", clab_seconds_text(each, one), clab_minutes_text(estimate(ours, each), about));
     fflush(stdout);
 }
 

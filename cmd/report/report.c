@@ -46,9 +46,9 @@ static int take_collective(const char *flag, const char *text, void *into)
 
 static const struct clab_option options[] = {
     {"output", 0, "DIR", "where the page and the files go (build/report/)", CLAB_TEXT_AT(struct request, output)},
-    {"log-ranks", 0, "N", "ranks of logs of nccl-tests that do not say it",
+    {"log-ranks", 0, "N", "of logs of nccl-tests that do not name their ranks",
      CLAB_INT(struct request, missing.ranks, 1, 1 << 20)},
-    {"log-collective", 0, "NAME", "their collective, where neither the log nor its name says it", CLAB_CALL(take_collective)},
+    {"log-collective", 0, "NAME", "of logs of nccl-tests of which neither text nor name says it", CLAB_CALL(take_collective)},
     CLAB_HEADING("A training run, measured, predicted and written to DIR first:"),
     {"training", 0, NULL, "train a small network for a few seconds, by 1 rank and by N",
      CLAB_ON(struct request, is_training)},
