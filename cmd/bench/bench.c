@@ -25,6 +25,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/units.h"
 #include "core/clab.h"
 #include "core/comm/comm.h"
 #include "core/comm/job.h"
@@ -38,10 +39,11 @@ static int open_buffers(struct bench *bench, void **memory_p)
 {
     const size_t each = (bench->plan->buffer_bytes + 63) / 64 * 64 + 64, n = (size_t)bench->plan->buffers;
     void *memory = NULL;
+    char size[CLAB_TEXT];
     if (bench->options->memory == BENCH_ALLOC)
         CLAB_TRY(clab_alloc(bench->job, n * each, &memory));
     else if (!(memory = aligned_alloc(64, n * each)))
-        clab_error("rank %d: no memory for %zu buffer%s of %zu bytes", bench->rank, n, n > 1 ? "s" : "", each);
+        clab_error("rank %d: no memory for %zu buffer%s of %s", bench->rank, n, n > 1 ? "s" : "", clab_size_text(each, size));
     if (!memory)
         return CLAB_ENOMEM;
     bench->whole = (struct bench_buffers){memory, (char *)memory + (n - 1) * each};

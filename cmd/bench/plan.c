@@ -8,6 +8,7 @@
 
 #include "cmd/bench/plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,9 +276,10 @@ static int check_memory(const struct bench_options *options, const struct bench_
     const double available = (double)clab_machine_available_bytes();
     if (available == 0 || needed <= available)
         return CLAB_OK;
-    clab_error("-e: %d ranks with %s of %.6g MiB need %.6g GiB, and %.3g GiB of memory are available: choose "
-               "smaller sizes",
-               options->nranks, plan->buffers > 1 ? "two buffers" : "a buffer", (double)plan->buffer_bytes / 0x1p20, needed / 0x1p30, available / 0x1p30);
+    char each[CLAB_TEXT], all[CLAB_TEXT], have[CLAB_TEXT];
+    clab_error("-e: %d ranks with %s of %s need %s, and %s of memory are available: choose smaller sizes", options->nranks,
+               plan->buffers > 1 ? "two buffers" : "a buffer", clab_size_text(plan->buffer_bytes, each),
+               clab_size_text((size_t)fmin(needed, 0x1p63), all), clab_size_text((size_t)available, have));
     return CLAB_EINVAL;
 }
 

@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 
 enum { MOST_CPUS = CPU_SETSIZE, FEWEST_COPIES = 3 };
 
@@ -120,8 +121,9 @@ int numa_copy(const struct numa_node *home, const struct numa_node *at, size_t b
 
 static int measure_all(const struct numa_node nodes[], int n, size_t bytes, double seconds, FILE *out)
 {
-    fprintf(out, "# copies of %zu bytes by one core, in GB/s: memory of the row's NUMA node, a core of the column's\n#           ",
-            bytes);
+    char size[CLAB_TEXT];
+    fprintf(out, "# copies of %s by one core, in GB/s: memory of the row's NUMA node, a core of the column's\n#           ",
+            clab_size_text(bytes, size));
     for (int at = 0; at < n; at++)
         fprintf(out, "  core of %d", nodes[at].number);
     for (int home = 0; home < n; home++) {

@@ -275,19 +275,20 @@ static void add_nodes(struct fields *f)
     const bool has_wire = t->request->emulate || count_nodes(t) > 1;
     const struct lab_series *bytes = series(f, t->ranks, "message_bytes");
     const double big = bytes ? lab_series_median(bytes) : NAN;
+    char size[CLAB_TEXT];
     f->group = "multi_node_performance";
     if (has_wire) {
         set_how(add_quantity(f, "node_to_node_latency", "latency", p->latency), "half a round trip of 8 B, rank 0 and the last");
         set_how(add_combined(f, "inter_node_bandwidth", "B/s", rate_of, "message_bytes", t->ranks, "message", t->ranks,
                              big / p->message),
-                "one message of %.3g MB, half a round trip", big / 1e6);
+                "one message of %s, half a round trip", clab_size_text((size_t)(big > 0 ? big : 0), size));
     } else {
         set_not(add(f, "node_to_node_latency", "s"), one_host);
         set_not(add(f, "inter_node_bandwidth", "B/s"), one_host);
         set_how(add_quantity(f, "rank_to_rank_latency", "latency", p->latency), "half a round trip of 8 B, rank 0 and the last");
         set_how(add_combined(f, "rank_to_rank_bandwidth", "B/s", rate_of, "message_bytes", t->ranks, "message", t->ranks,
                              big / p->message),
-                "one message of %.3g MB, half a round trip", big / 1e6);
+                "one message of %s, half a round trip", clab_size_text((size_t)(big > 0 ? big : 0), size));
     }
     add_utilisation(f);
     set_how(add_combined(f, "communication_overhead", "%", part, "exposed", t->ranks, "step", t->ranks,
