@@ -135,6 +135,8 @@ refuses_files_beyond_their_bound() {
     at_once refuses 2 "$file: larger than 1 MiB, the most that is read of a file of settings: " timeout 30 "${sim[@]}" \
         --net "$file" &&
         at_once refuses 2 "$file: larger than 256 MiB, the most that is read of a schedule: " timeout 30 "$commlab" show \
+            --msccl "$file" &&
+        at_once refuses 2 "$file:1: '' where there should be num_ranks or rank" timeout 30 "$commlab" show \
             --goal "$file" &&
         at_once refuses 2 "$file: larger than 64 MiB, the most that is read of a log: " timeout 30 "$commlab" nccl \
             --log "$file" &&

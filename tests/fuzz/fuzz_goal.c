@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Schedules in GOAL: what is read is one that can be priced, and is written and read again as it was.
+// Programs in GOAL: what is a schedule of stages can be priced, and is written and read again as it was.
 
 #include "tests/fuzz/fuzz.h"
 
 #include "core/base/err.h"
-#include "sim/net/net.h"
 #include "core/schedule/formats/goal.h"
+#include "sim/net/net.h"
 #include "sim/sim.h"
 
 static const char path[] = "a.goal";
 
-static int read_text(const void *text, size_t size, struct clab_listing **listing_p)
+static int read_text(const void *text, size_t size, struct clab_goal **goal_p)
 {
     FILE *file = fuzz_file(text, size);
     fuzz_log_clear();
-    const int err = clab_goal_read(file, path, listing_p);
+    const int err = clab_goal_read(file, path, goal_p);
     fclose(file);
     return err;
 }
+
+// ---- as stages -----------------------------------------------------------------------------------------------
 
 static double price(const struct clab_listing *listing)
 {
@@ -33,36 +35,51 @@ static double price(const struct clab_listing *listing)
     return result.seconds;
 }
 
-static void check(const struct clab_listing *listing)
+static struct clab_listing *read_again(const struct clab_listing *listing)
 {
+    struct clab_goal *goal;
     struct clab_listing *again;
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     must_hold(out);
-    const int err = clab_goal_write(&listing->problem, &listing->algorithm, 1, 0, out);
+    must_hold(clab_goal_write(&listing->problem, &listing->algorithm, 1, 0, out) == CLAB_OK);
     fclose(out);
-    must_hold(err == CLAB_OK);
-    if (err == CLAB_OK) {
-        must_hold(read_text(text, size, &again) == CLAB_OK);
-        // Lanes may be numbered otherwise, and take turns in another order.
-        must_hold(price(listing) == price(again) || listing->problem.lanes > 1);
-        clab_listing_free(again);
-    }
+    must_hold(read_text(text, size, &goal) == CLAB_OK);
+    must_hold(clab_goal_lower(goal, &again) == CLAB_OK);
+    clab_goal_free(goal);
     free(text);
+    return again;
+}
+
+static void check(const struct clab_listing *listing)
+{
+    struct clab_listing *again = read_again(listing);
+    // Lanes may be numbered otherwise, and take turns in another order.
+    must_hold(price(listing) == price(again) || listing->problem.lanes > 1);
+    clab_listing_free(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    struct clab_goal *goal;
     struct clab_listing *listing;
-    const int err = read_text(data, size, &listing);
-    must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EWRONG || err == CLAB_EUNSUPPORTED);
+    int err = read_text(data, size, &goal);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE);
     if (err) {
         must_say_once(path);
         return 0;
     }
     must_hold(fuzz_log_errors == 0);
-    check(listing);
-    clab_listing_free(listing);
+    fuzz_log_clear();
+    err = clab_goal_lower(goal, &listing);
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EWRONG || err == CLAB_EUNSUPPORTED);
+    if (err) {
+        must_say_once(path);
+    } else {
+        check(listing);
+        clab_listing_free(listing);
+    }
+    clab_goal_free(goal);
     return 0;
 }

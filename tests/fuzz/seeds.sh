@@ -154,6 +154,8 @@ seeds_goal() {
     put ring 'num_ranks 2\n\nrank 0 {\nl1: send 8b to 1 tag 0\nl2: recv 8b from 1 tag 0\nl3: calc 5\nl3 requires l2\n}\n'
     local rank='rank 1 {\nl1: send 8b to 0 tag 0\nl2: recv 8b from 0 tag 0\nl3: calc 0\nl3 requires l1\nl3 irequires l2\n}\n'
     cat "$seeds/ring" >"$seeds/pair" && printf "$rank" >>"$seeds/pair"
+    put any 'num_ranks 3\nrank 2 {\nl2: recv 8b from -1 tag -1\nl2 irequires l1\nl1: calc 7 cpu 1 nic 2\n}\nrank 0 {\n}\n'
+    printf 'rank 1 {\na: send 8b to 2 tag 4 cpu 1\n}\n' >>"$seeds/any"
     put tree '/* two */ num_ranks 3\nrank 0 {\nsend 1b to 1\nsend 1b to 2 cpu 0 nic 0\n}\nrank 1 { recv 1b from 0\n}\nrank 2 {\nl1: recv 1b from 0\n}\n'
 }
 

@@ -37,8 +37,13 @@ static int read_text(const char *text, struct clab_listing **listing_p)
 {
     FILE *in = fmemopen((void *)text, strlen(text), "r");
     assert_non_null(in);
-    int err = clab_goal_read(in, "a.goal", listing_p);
+    struct clab_goal *goal;
+    int err = clab_goal_read(in, "a.goal", &goal);
     fclose(in);
+    if (err)
+        return err;
+    err = clab_goal_lower(goal, listing_p);
+    clab_goal_free(goal);
     return err;
 }
 

@@ -14,8 +14,9 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/schedule/formats/goal.h"
+#include "core/schedule/formats/goal_order.h"
 
-enum { MOST_LANES = 64, NOBODY = -1 };
+enum { MOST_LANES = 64, MOST_OPS = 1 << 26, NOBODY = -1 };
 
 // An operation among all.
 struct node {
@@ -33,12 +34,15 @@ struct node {
 
 // A message, where they are sorted.
 struct key {
-    int src, dst, kind, order, node;
+    int src, dst;
+    uint32_t kind;
+    int order, node;
 };
 
 struct lowering {
-    struct clab_goal *goal;
-    struct node *nodes; // (n), rank by rank
+    const struct clab_goal *goal;
+    struct goal_order order;
+    struct node *nodes; // (n), rank by rank, each after those for which it waits
     int *first;         // (nranks + 1) of each rank
     int n, nlanes, emitted;
     struct key *sends, *receives;
@@ -48,7 +52,7 @@ struct lowering {
 
 static int fail(const struct lowering *w, int node, const char *what)
 {
-    clab_error("%s:%d: rank %d: %s", w->goal->path, w->nodes[node].op->line, w->nodes[node].rank, what);
+    clab_error("%s:%u: rank %d: %s", w->goal->path, w->nodes[node].op->line, w->nodes[node].rank, what);
     return CLAB_EPARSE;
 }
 
@@ -72,8 +76,8 @@ static void sort_messages(struct lowering *w, bool by_lane)
     w->nsends = w->nreceives = 0;
     for (int i = 0; i < w->n; i++) {
         const struct node *node = &w->nodes[i];
-        struct key key = {node->rank, node->op->peer, by_lane ? node->lane : node->op->tag, by_lane ? node->order : i,
-                          i};
+        struct key key = {node->rank, node->op->peer, by_lane ? (uint32_t)node->lane : node->op->tag,
+                          by_lane ? node->order : i, i};
         if (node->op->type == CLAB_GOAL_SEND) {
             w->sends[w->nsends++] = key;
         } else if (node->op->type == CLAB_GOAL_RECV) {
@@ -102,8 +106,8 @@ static int match(struct lowering *w)
             return fail(w, r->node, "this message is never sent");
         struct node *sent = &w->nodes[s->node], *received = &w->nodes[r->node];
         if (sent->op->size != received->op->size) {
-            clab_error("%s:%d: rank %d sends %zu bytes, and rank %d expects %zu in line %d", w->goal->path,
-                       sent->op->line, sent->rank, sent->op->size, received->rank, received->op->size,
+            clab_error("%s:%u: rank %d sends %zu bytes, and rank %d expects %zu in line %u", w->goal->path,
+                       sent->op->line, sent->rank, (size_t)sent->op->size, received->rank, (size_t)received->op->size,
                        received->op->line);
             return CLAB_EPARSE;
         }
@@ -148,9 +152,8 @@ static void join_all(struct lowering *w)
         if (w->nodes[i].op->type == CLAB_GOAL_SEND)
             join(w->nodes, i, w->nodes[i].partner);
     for (int rank = 0; rank < w->goal->nranks; rank++)
-        for (int i = 0; i < w->goal->ranks[rank].nneeds; i++)
-            join(w->nodes, w->first[rank] + w->goal->ranks[rank].needs[i].op,
-                 w->first[rank] + w->goal->ranks[rank].needs[i].on);
+        for (size_t i = w->order.first[rank]; i < w->order.first[rank + 1]; i++)
+            join(w->nodes, w->first[rank] + w->order.waits[i].op, w->first[rank] + w->order.waits[i].on);
 }
 
 // A lane for each root: one that no other root with operations in a rank of its own has. next: (nranks) lanes taken
@@ -192,19 +195,18 @@ static int give_lanes(struct lowering *w, int *next)
 
 static void find_followers(struct lowering *w, int rank)
 {
-    const struct clab_goal_rank *r = &w->goal->ranks[rank];
+    const struct goal_wait *first = w->order.waits + w->order.first[rank];
+    const struct goal_wait *limit = w->order.waits + w->order.first[rank + 1];
     struct node *nodes = w->nodes + w->first[rank];
-    for (int i = 0; i < r->nneeds; i++)
-        nodes[r->needs[i].on].dependents++;
-    for (int i = 0; i < r->nneeds; i++) {
-        const struct clab_goal_need *need = &r->needs[i];
-        bool alone =
-            (i == 0 || r->needs[i - 1].op != need->op) && (i + 1 == r->nneeds || r->needs[i + 1].op != need->op);
-        struct node *calc = &nodes[need->op], *on = &nodes[need->on];
-        if (alone && !need->begun && calc->op->type == CLAB_GOAL_CALC && calc->op->size > 0 &&
+    for (const struct goal_wait *wait = first; wait < limit; wait++)
+        nodes[wait->on].dependents++;
+    for (const struct goal_wait *wait = first; wait < limit; wait++) {
+        const bool alone = (wait == first || wait[-1].op != wait->op) && (wait + 1 == limit || wait[1].op != wait->op);
+        struct node *calc = &nodes[wait->op], *on = &nodes[wait->on];
+        if (alone && !wait->begun && calc->op->type == CLAB_GOAL_CALC && calc->op->size > 0 &&
             on->op->type == CLAB_GOAL_RECV && on->dependents == 1) {
             calc->follows = true;
-            on->follower = w->first[rank] + need->op;
+            on->follower = w->first[rank] + wait->op;
         }
     }
 }
@@ -229,17 +231,15 @@ static void wait_for(struct node *node, int level, int direct, int joined)
 
 static void find_levels(struct lowering *w, int rank)
 {
-    const struct clab_goal_rank *r = &w->goal->ranks[rank];
+    const struct goal_wait *wait = w->order.waits + w->order.first[rank];
+    const struct goal_wait *limit = w->order.waits + w->order.first[rank + 1];
     struct node *nodes = w->nodes + w->first[rank];
-    for (int i = 0, need = 0; i < r->nops; i++) {
+    for (int i = 0; i < w->first[rank + 1] - w->first[rank]; i++) {
         struct node *node = &nodes[i];
         node->joins = node->op->type == CLAB_GOAL_CALC && node->op->size == 0;
-        for (; need < r->nneeds && r->needs[need].op == i; need++) {
-            const struct clab_goal_need *this = &r->needs[need];
-            const struct node *on = &nodes[this->on];
-            if (need > 0 && this->op == this[-1].op && this->on == this[-1].on && this->begun == this[-1].begun)
-                continue;
-            if (node->follows || on->joins || this->begun) // begins with the receive, what is joined, the other
+        for (; wait < limit && wait->op == i; wait++) {
+            const struct node *on = &nodes[wait->on];
+            if (node->follows || on->joins || wait->begun) // begins with the receive, what is joined, the other
                 wait_for(node, on->level, 0, covers(on));
             else
                 wait_for(node, on->level + 1, 1, 0);
@@ -261,7 +261,7 @@ static int check_covers(struct lowering *w, int rank, int *sizes)
             continue;
         int all = sizes[(size_t)node->lane * levels + (size_t)node->level - 1];
         if (covers(node) < all) {
-            clab_error("%s:%d: rank %d: this waits for %d of the %d operations that begin together before it; only "
+            clab_error("%s:%u: rank %d: this waits for %d of the %d operations that begin together before it; only "
                        "schedules of stages are read, in which what follows waits for all of them",
                        w->goal->path, node->op->line, rank, covers(node), all);
             return CLAB_EPARSE;
@@ -274,7 +274,7 @@ static int find_stages(struct lowering *w)
 {
     int most = 0, err = CLAB_OK;
     for (int rank = 0; rank < w->goal->nranks; rank++)
-        most = w->goal->ranks[rank].nops > most ? w->goal->ranks[rank].nops : most;
+        most = (int)w->goal->ranks[rank].nops > most ? (int)w->goal->ranks[rank].nops : most;
     int *sizes = calloc(((size_t)most + 1) * (size_t)w->nlanes, sizeof *sizes);
     if (!sizes)
         return CLAB_ENOMEM;
@@ -388,12 +388,6 @@ static int list(struct lowering *w, struct clab_listing *listing)
     return err ? err : clab_listing_close(listing, w->goal->path);
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int make_listing(struct lowering *w, struct clab_listing **listing_p)
 {
     struct clab_listing *listing;
@@ -401,7 +395,7 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
     CLAB_TRY(measure(w));
     int chunks = w->longest ? (int)(w->longest / w->unit) : 1;
     problem.count = w->unit * (size_t)chunks * (size_t)w->nlanes;
-    CLAB_TRY(clab_listing_create(&problem, file_name(w->goal->path), &listing));
+    CLAB_TRY(clab_listing_create(&problem, w->goal->name, &listing));
     listing->loose = true;
     listing->unit = w->unit;
     listing->chunks = chunks;
@@ -415,27 +409,65 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
 
 // ---- interface -----------------------------------------------------------------------------------------------
 
+static int refuse_operation(const struct clab_goal *goal, const struct clab_goal_op *op, const char *why)
+{
+    clab_error("%s:%u: a schedule of stages %s; `commlab sim --goal` runs the file as it is", goal->path, op->line,
+               why);
+    return CLAB_EPARSE;
+}
+
+static int check_rank(const struct clab_goal *goal, int rank)
+{
+    const struct clab_goal_op *op = goal->ops + goal->ranks[rank].first;
+    for (uint32_t i = 0; i < goal->ranks[rank].nops; i++, op++) {
+        if (op->type == CLAB_GOAL_CALC && !op->cpu && !op->nic)
+            continue;
+        if (op->cpu || op->nic)
+            return refuse_operation(goal, op, "has one cpu and one nic per rank, both 0");
+        if (op->peer == CLAB_GOAL_ANY_PEER || op->tag == CLAB_GOAL_ANY_TAG)
+            return refuse_operation(goal, op, "knows which message it receives, not any");
+        if (op->peer == rank)
+            return refuse_operation(goal, op, "has no message of a rank to itself");
+    }
+    return CLAB_OK;
+}
+
+// What stages have no place for, and how much of it.
+static int check_operations(struct lowering *w)
+{
+    const struct clab_goal *goal = w->goal;
+    if (goal->nops > MOST_OPS) {
+        clab_error("%s: %zu operations, and at most %d become stages; `commlab sim --goal` runs them as they are",
+                   w->goal->path, goal->nops, MOST_OPS);
+        return CLAB_EPARSE;
+    }
+    for (int rank = 0; rank < goal->nranks; rank++)
+        CLAB_TRY(check_rank(goal, rank));
+    return CLAB_OK;
+}
+
 static int set_up(struct lowering *w)
 {
-    size_t n = 0;
-    for (int rank = 0; rank < w->goal->nranks; rank++)
-        n += (size_t)w->goal->ranks[rank].nops;
-    w->nodes = calloc(n + 1, sizeof *w->nodes);
-    w->first = calloc((size_t)w->goal->nranks + 1, sizeof *w->first);
-    w->sends = calloc(n + 1, sizeof *w->sends);
-    w->receives = calloc(n + 1, sizeof *w->receives);
+    const struct clab_goal *goal = w->goal;
+    CLAB_TRY(check_operations(w));
+    w->nodes = calloc(goal->nops + 1, sizeof *w->nodes);
+    w->first = calloc((size_t)goal->nranks + 1, sizeof *w->first);
+    w->sends = calloc(goal->nops + 1, sizeof *w->sends);
+    w->receives = calloc(goal->nops + 1, sizeof *w->receives);
     if (!w->nodes || !w->first || !w->sends || !w->receives)
         return CLAB_ENOMEM;
-    for (int rank = 0; rank < w->goal->nranks; rank++) {
+    CLAB_TRY(goal_order_make(goal, &w->order));
+    for (int rank = 0; rank < goal->nranks; rank++) {
+        const struct clab_goal_rank *r = &goal->ranks[rank];
         w->first[rank] = w->n;
-        for (int i = 0; i < w->goal->ranks[rank].nops; i++, w->n++)
-            w->nodes[w->n] = (struct node){.op = &w->goal->ranks[rank].ops[i],
+        for (uint32_t i = 0; i < r->nops; i++, w->n++)
+            w->nodes[w->n] = (struct node){.op = &goal->ops[r->first + (size_t)w->order.ops[r->first + i]],
                                            .rank = rank,
                                            .parent = w->n,
                                            .partner = NOBODY,
                                            .follower = NOBODY};
     }
-    w->first[w->goal->nranks] = w->n;
+    w->first[goal->nranks] = w->n;
     return CLAB_OK;
 }
 
@@ -452,10 +484,13 @@ static int lower(struct lowering *w, struct clab_listing **listing_p)
     return make_listing(w, listing_p);
 }
 
-int clab_goal_lower(struct clab_goal *goal, struct clab_listing **listing_p)
+int clab_goal_lower(const struct clab_goal *goal, struct clab_listing **listing_p)
 {
     struct lowering w = {.goal = goal, .nlanes = 1};
     int err = lower(&w, listing_p);
+    if (err == CLAB_ENOMEM)
+        clab_error("%s: its stages need more memory than there is", goal->path);
+    goal_order_free(&w.order);
     free(w.nodes);
     free(w.first);
     free(w.sends);

@@ -1,414 +1,311 @@
 // SPDX-License-Identifier: MIT
-// Reading GOAL, line by line. Labels are looked up among those of their rank that came before.
+// Reading GOAL, statement by statement. What an operation requires is known when its rank ends.
 
 #include "core/schedule/formats/goal.h"
 
-#include <ctype.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/mix.h"
 #include "core/base/vector.h"
+#include "core/schedule/formats/goal_build.h"
+#include "core/schedule/formats/goal_labels.h"
+#include "core/schedule/formats/goal_words.h"
 
-enum { MOST_RANKS = 1 << 12, MOST_OPS = 1 << 26, LABEL_ROOM = 32, HEAD_ROOM = 4096 };
+enum { MOST_RANKS = 1 << 24, MOST_PLACES = 255, SHOWN_LABEL = 64 };
 
-struct label {
-    char text[LABEL_ROOM];
-    int op, next; // in its bucket, or -1
+// A requirement, in labels.
+struct requirement {
+    uint32_t label, on;
+    bool begun;
 };
-
-enum { BUCKETS = 1 << 12 }; // of a rank at first
 
 struct reader {
-    struct clab_goal *goal;
-    FILE *file;
-    int line;
-    char *text; // the line at hand, from `at` on still to be read
-    size_t room;
-    const char *at;
-    bool in_comment;
-    int rank;             // at hand, or -1
-    int next_rank;        // that must come next
-    struct label *labels; // of the rank at hand
-    int nlabels, label_room, op_room, need_room;
-    int *buckets, bucket_room; // (nbuckets) the last label of each, or -1
-    int nbuckets;              // at least as many as labels, a power of two
-    uint64_t seed;             // of this reader's hashes: so no file can be made whose labels all share a bucket
-    long nops;
-    char head[HEAD_ROOM];
+    struct goal_words words;
+    struct goal_builder builder;
+    struct goal_labels labels; // of the rank at hand
+    struct requirement *requirements;
+    size_t nrequirements, requirement_room;
+    int nranks; // 0: not said yet
+    int rank;   // at hand, or -1
+    char head[GOAL_HEAD];
 };
 
-static int fail(const struct reader *r, const char *wanted)
+// ---- operations ----------------------------------------------------------------------------------------------
+
+// "cpu 3"; without the word it is 0.
+static int take_place(struct reader *r, const char *name, uint8_t *place_p)
 {
-    clab_error("%s:%d: '%.40s' where there should be %s", r->goal->path, r->line, r->at, wanted);
-    return CLAB_EPARSE;
+    uint64_t place;
+    *place_p = 0;
+    if (!goal_words_take(&r->words, name))
+        return CLAB_OK;
+    CLAB_TRY(goal_words_number(&r->words, MOST_PLACES, "a whole number from 0 to 255", &place));
+    *place_p = (uint8_t)place;
+    return CLAB_OK;
 }
 
-// ---- words ---------------------------------------------------------------------------------------------------
-
-static void skip_blanks(struct reader *r)
+// A receive's "-1".
+static bool takes_any(struct goal_words *w, const struct clab_goal_op *op)
 {
-    while (*r->at == ' ' || *r->at == '\t' || *r->at == '\r')
-        r->at++;
-}
-
-static bool ends(struct reader *r)
-{
-    skip_blanks(r);
-    return *r->at == '\0' || (r->at[0] == '/' && (r->at[1] == '/' || r->at[1] == '*'));
-}
-
-// Whether the next word is `word`, which is then passed.
-static bool takes(struct reader *r, const char *word)
-{
-    size_t n = strlen(word);
-    skip_blanks(r);
-    if (strncmp(r->at, word, n) != 0 ||
-        (isalpha((unsigned char)word[0]) && (isalnum((unsigned char)r->at[n]) || r->at[n] == '_')))
+    goal_words_skip_blanks(w);
+    if (op->type != CLAB_GOAL_RECV || w->at[0] != '-' || w->at[1] != '1' || goal_is_digit(w->at[2]))
         return false;
-    r->at += n;
+    w->at += 2;
     return true;
 }
 
-static int take_number(struct reader *r, size_t most, const char *wanted, size_t *number_p)
+static int take_peer(struct reader *r, struct clab_goal_op *op)
 {
-    size_t number = 0;
-    skip_blanks(r);
-    if (!isdigit((unsigned char)*r->at))
-        return fail(r, wanted);
-    for (const char *c = r->at; isdigit((unsigned char)*c); c++) {
-        size_t digit = (size_t)(*c - '0');
-        if (digit > most || number > (most - digit) / 10)
-            return fail(r, wanted);
-        number = 10 * number + digit;
-    }
-    while (isdigit((unsigned char)*r->at))
-        r->at++;
-    *number_p = number;
+    struct goal_words *w = &r->words;
+    const bool sends = op->type == CLAB_GOAL_SEND;
+    uint64_t peer;
+    if (!goal_words_take(w, sends ? "to" : "from"))
+        return goal_words_fail(w, sends ? "'to'" : "'from'");
+    op->peer = CLAB_GOAL_ANY_PEER;
+    if (takes_any(w, op))
+        return CLAB_OK;
+    CLAB_TRY(goal_words_number(w, (uint64_t)r->nranks - 1, "one of the ranks that there are", &peer));
+    op->peer = (int32_t)peer;
     return CLAB_OK;
 }
 
-static int take_int(struct reader *r, int most, const char *wanted, int *number_p)
+static int take_tag(struct reader *r, struct clab_goal_op *op)
 {
-    size_t number;
-    CLAB_TRY(take_number(r, (size_t)most, wanted, &number));
-    *number_p = (int)number;
+    struct goal_words *w = &r->words;
+    uint64_t tag;
+    op->tag = CLAB_GOAL_ANY_TAG;
+    if (takes_any(w, op))
+        return CLAB_OK;
+    CLAB_TRY(goal_words_number(w, CLAB_GOAL_ANY_TAG - 1, "a whole number below 2^32 - 1", &tag));
+    op->tag = (uint32_t)tag;
     return CLAB_OK;
 }
 
-static int take_label(struct reader *r, char label[LABEL_ROOM])
+static int take_message(struct reader *r, struct clab_goal_op *op)
 {
-    size_t n = 0;
-    skip_blanks(r);
-    if (!isalpha((unsigned char)*r->at))
-        return fail(r, "a label, such as l1");
-    while (isalnum((unsigned char)r->at[n]) || r->at[n] == '_')
-        n++;
-    if (n >= LABEL_ROOM)
-        return fail(r, "a label of at most 31 letters");
-    memcpy(label, r->at, n);
-    label[n] = '\0';
-    r->at += n;
+    static const char wanted[] = "a size in bytes, such as 8b";
+    struct goal_words *w = &r->words;
+    uint64_t size;
+    CLAB_TRY(goal_words_number(w, CLAB_GOAL_SIZE_MAX, wanted, &size));
+    if (!goal_words_take(w, "b"))
+        return goal_words_fail(w, wanted);
+    op->size = size;
+    CLAB_TRY(take_peer(r, op));
+    return goal_words_take(w, "tag") ? take_tag(r, op) : CLAB_OK;
+}
+
+static int take_calculation(struct reader *r, struct clab_goal_op *op)
+{
+    uint64_t size;
+    CLAB_TRY(goal_words_number(&r->words, CLAB_GOAL_SIZE_MAX, "nanoseconds", &size));
+    op->size = size;
     return CLAB_OK;
 }
 
-// ---- labels --------------------------------------------------------------------------------------------------
-
-static int *bucket_of(struct reader *r, const char *label)
+// The operation of a label is the next one.
+static int define(struct reader *r, const char *text, size_t length)
 {
-    uint64_t hash = r->seed;
-    for (; *label; label++)
-        hash = clab_mix(hash, (unsigned char)*label);
-    return &r->buckets[hash & ((unsigned)r->nbuckets - 1)];
-}
-
-// Put the labels that there are into so many buckets.
-static int spread_labels(struct reader *r, int nbuckets)
-{
-    CLAB_TRY(CLAB_RESERVE(r->buckets, r->bucket_room, nbuckets));
-    r->nbuckets = nbuckets;
-    memset(r->buckets, 0xff, (size_t)nbuckets * sizeof *r->buckets);
-    for (int i = 0; i < r->nlabels; i++) {
-        int *bucket = bucket_of(r, r->labels[i].text);
-        r->labels[i].next = *bucket;
-        *bucket = i;
-    }
-    return CLAB_OK;
-}
-
-// The operation of that label, or -1.
-static int find_label(struct reader *r, const char *label)
-{
-    int i = *bucket_of(r, label);
-    while (i >= 0 && strcmp(r->labels[i].text, label) != 0)
-        i = r->labels[i].next;
-    return i < 0 ? -1 : r->labels[i].op;
-}
-
-static int add_label(struct reader *r, const char *text, int op)
-{
-    if (find_label(r, text) >= 0) {
-        clab_error("%s:%d: rank %d has a label %s already", r->goal->path, r->line, r->rank, text);
+    uint32_t label;
+    if (length == 0)
+        return CLAB_OK;
+    CLAB_TRY(goal_labels_find(&r->labels, text, length, r->words.line, &label));
+    if (r->labels.all[label].op != GOAL_UNDEFINED) {
+        clab_error("%s:%u: rank %d has a label %.*s already", r->words.path, r->words.line, r->rank,
+                   (int)(length < SHOWN_LABEL ? length : SHOWN_LABEL), text);
         return CLAB_EPARSE;
     }
-    CLAB_TRY(CLAB_RESERVE(r->labels, r->label_room, r->nlabels + 1));
-    if (r->nlabels == r->nbuckets)
-        CLAB_TRY(spread_labels(r, 2 * r->nbuckets));
-    int *bucket = bucket_of(r, text);
-    struct label *label = &r->labels[r->nlabels];
-    strcpy(label->text, text);
-    label->op = op;
-    label->next = *bucket;
-    *bucket = r->nlabels++;
+    r->labels.all[label].op = goal_build_count(&r->builder);
+    return CLAB_OK;
+}
+
+// The rest of a line after `send`, `recv` or `calc`. length: of its label, or 0
+static int take_operation(struct reader *r, enum clab_goal_type type, const char *label, size_t length)
+{
+    struct clab_goal_op op = {.type = (uint64_t)type & 3, .peer = CLAB_GOAL_ANY_PEER, .line = r->words.line};
+    CLAB_TRY(type == CLAB_GOAL_CALC ? take_calculation(r, &op) : take_message(r, &op));
+    CLAB_TRY(take_place(r, "cpu", &op.cpu));
+    CLAB_TRY(take_place(r, "nic", &op.nic));
+    if (!goal_words_ends(&r->words))
+        return goal_words_fail(&r->words, "the end of the line");
+    CLAB_TRY(define(r, label, length));
+    return goal_build_add(&r->builder, &op);
+}
+
+// ---- requirements --------------------------------------------------------------------------------------------
+
+static int take_requirement(struct reader *r, const char *label, size_t length, bool begun)
+{
+    struct goal_words *w = &r->words;
+    struct requirement requirement = {.begun = begun};
+    goal_words_skip_blanks(w);
+    const char *other = w->at;
+    const size_t other_length = goal_is_letter(*other) ? goal_words_length(other) : 0;
+    if (other_length == 0)
+        return goal_words_fail(w, "a label, such as l1");
+    w->at += other_length;
+    if (!goal_words_ends(w))
+        return goal_words_fail(w, "the end of the line");
+    CLAB_TRY(goal_labels_find(&r->labels, label, length, w->line, &requirement.label));
+    CLAB_TRY(goal_labels_find(&r->labels, other, other_length, w->line, &requirement.on));
+    return CLAB_PUSH(r->requirements, r->nrequirements, r->requirement_room, requirement);
+}
+
+static int refuse_undefined(const struct reader *r, uint32_t label)
+{
+    char text[SHOWN_LABEL];
+    goal_labels_text(&r->labels, label, text, sizeof text);
+    clab_error("%s:%u: rank %d has no operation %s", r->words.path, r->labels.all[label].line, r->rank, text);
+    return CLAB_EPARSE;
+}
+
+static int end_rank(struct reader *r)
+{
+    const struct goal_label *labels = r->labels.all;
+    for (uint32_t i = 0; i < r->labels.n; i++)
+        if (labels[i].op == GOAL_UNDEFINED)
+            return refuse_undefined(r, i);
+    for (size_t i = 0; i < r->nrequirements; i++) {
+        const struct requirement *this = &r->requirements[i];
+        CLAB_TRY(
+            goal_build_need(&r->builder, (uint32_t)labels[this->label].op, (uint32_t)labels[this->on].op, this->begun));
+    }
+    CLAB_TRY(goal_build_end_rank(&r->builder));
+    goal_labels_clear(&r->labels);
+    r->nrequirements = 0;
+    r->rank = -1;
     return CLAB_OK;
 }
 
 // ---- statements ----------------------------------------------------------------------------------------------
 
-static int take_option(struct reader *r, const char *name, int *number_p)
+// The type that a word of four letters names, or -1.
+static int type_of(const char *word, size_t length)
 {
-    *number_p = 0;
-    if (!takes(r, name))
-        return CLAB_OK;
-    return take_int(r, INT_MAX - 1, "a whole number (which of several is meant can not be left open here)", number_p);
+    return length != 4                ? -1
+           : !memcmp(word, "send", 4) ? CLAB_GOAL_SEND
+           : !memcmp(word, "recv", 4) ? CLAB_GOAL_RECV
+           : !memcmp(word, "calc", 4) ? CLAB_GOAL_CALC
+                                      : -1;
 }
 
-static int take_places(struct reader *r)
+static int take_labelled(struct reader *r, const char *label, size_t length)
 {
-    int cpu, nic;
-    CLAB_TRY(take_option(r, "cpu", &cpu));
-    CLAB_TRY(take_option(r, "nic", &nic));
-    if (cpu == 0 && nic == 0)
-        return CLAB_OK;
-    clab_error("%s:%d: cpu %d nic %d: a rank has one core and one adapter here; make them ranks of their own",
-               r->goal->path, r->line, cpu, nic);
-    return CLAB_EPARSE;
-}
-
-static int take_message(struct reader *r, struct clab_goal_op *op)
-{
-    CLAB_TRY(take_number(r, SIZE_MAX >> 8, "a size in bytes, such as 8b", &op->size));
-    if (!takes(r, "b"))
-        return fail(r, "a size in bytes, such as 8b");
-    if (!takes(r, op->type == CLAB_GOAL_SEND ? "to" : "from"))
-        return fail(r, op->type == CLAB_GOAL_SEND ? "'to'" : "'from'");
-    CLAB_TRY(
-        take_int(r, r->goal->nranks - 1, "one of the ranks that there are (any source can not be priced)", &op->peer));
-    if (op->peer == r->rank)
-        return fail(r, "something after a message of a rank to another, not to itself");
-    CLAB_TRY(take_option(r, "tag", &op->tag));
-    return take_places(r);
-}
-
-// Read the rest of a line after `send`, `recv` or `calc`.
-static int take_operation(struct reader *r, enum clab_goal_type type, const char *label)
-{
-    struct clab_goal_rank *rank = &r->goal->ranks[r->rank];
-    struct clab_goal_op op = {.type = type, .peer = -1, .line = r->line};
-    if (type != CLAB_GOAL_CALC) {
-        CLAB_TRY(take_message(r, &op));
-    } else {
-        CLAB_TRY(take_number(r, (size_t)INT_MAX * 1000000000, "nanoseconds", &op.size));
-        CLAB_TRY(take_places(r));
+    struct goal_words *w = &r->words;
+    goal_words_skip_blanks(w);
+    if (*w->at == ':') {
+        w->at++;
+        goal_words_skip_blanks(w);
+        const size_t word = goal_words_length(w->at);
+        const int type = type_of(w->at, word);
+        if (type < 0)
+            return goal_words_fail(w, "send, recv or calc");
+        w->at += word;
+        return take_operation(r, (enum clab_goal_type)type, label, length);
     }
-    if (!ends(r))
-        return fail(r, "the end of the line");
-    if (++r->nops > MOST_OPS)
-        return CLAB_ENOMEM;
-    CLAB_TRY(CLAB_PUSH(rank->ops, rank->nops, r->op_room, op));
-    return *label ? add_label(r, label, rank->nops - 1) : CLAB_OK;
+    if (goal_words_take(w, "requires"))
+        return take_requirement(r, label, length, false);
+    if (goal_words_take(w, "irequires"))
+        return take_requirement(r, label, length, true);
+    return goal_words_fail(w, "':', 'requires' or 'irequires'");
 }
 
-static int take_need(struct reader *r, const char *label, bool begun)
+static int take_in_rank(struct reader *r)
 {
-    struct clab_goal_rank *rank = &r->goal->ranks[r->rank];
-    char other[LABEL_ROOM];
-    CLAB_TRY(take_label(r, other));
-    struct clab_goal_need need = {find_label(r, label), find_label(r, other), begun};
-    if (need.op < 0 || need.on < 0) {
-        clab_error("%s:%d: rank %d has no operation %s above this line", r->goal->path, r->line, r->rank,
-                   need.op < 0 ? label : other);
-        return CLAB_EPARSE;
+    struct goal_words *w = &r->words;
+    const char *word = w->at;
+    const size_t length = goal_words_length(word);
+    const int type = type_of(word, length);
+    if (*word == '}') {
+        w->at++;
+        return end_rank(r);
     }
-    if (need.op <= need.on) {
-        clab_error("%s:%d: %s comes before %s, which it waits for: write it below", r->goal->path, r->line, label,
-                   other);
-        return CLAB_EPARSE;
-    }
-    CLAB_TRY(CLAB_PUSH(rank->needs, rank->nneeds, r->need_room, need));
-    return ends(r) ? CLAB_OK : fail(r, "the end of the line");
-}
-
-static int begin_rank(struct reader *r)
-{
-    int rank;
-    if (r->goal->nranks == 0)
-        return fail(r, "num_ranks N before the first rank");
-    CLAB_TRY(take_int(r, r->goal->nranks - 1, "one of the ranks that there are", &rank));
-    if (rank != r->next_rank) {
-        clab_error("%s:%d: rank %d where rank %d should come: they are in order", r->goal->path, r->line, rank,
-                   r->next_rank);
-        return CLAB_EPARSE;
-    }
-    if (!takes(r, "{"))
-        return fail(r, "'{'");
-    r->rank = rank;
-    r->nlabels = r->op_room = r->need_room = 0;
-    return spread_labels(r, BUCKETS);
+    if (length == 0 || !goal_is_letter(*word))
+        return goal_words_fail(w,
+                               goal_words_end(w) ? "'}', which ends the rank" : "an operation or a label, such as l1");
+    w->at += length;
+    return type < 0 ? take_labelled(r, word, length) : take_operation(r, (enum clab_goal_type)type, NULL, 0);
 }
 
 static int take_ranks(struct reader *r)
 {
-    if (r->goal->nranks)
-        return fail(r, "one num_ranks only");
-    CLAB_TRY(take_int(r, MOST_RANKS, "a number of ranks, 4096 at most", &r->goal->nranks));
-    if (r->goal->nranks == 0)
-        return fail(r, "at least one rank");
-    r->goal->ranks = calloc((size_t)r->goal->nranks, sizeof *r->goal->ranks);
-    return r->goal->ranks ? CLAB_OK : CLAB_ENOMEM;
-}
-
-// Sort needs by the operation that waits, and keep each once.
-static int by_op(const void *a, const void *b)
-{
-    const struct clab_goal_need *x = a, *y = b;
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->on != y->on)
-        return x->on < y->on ? -1 : 1;
-    return x->begun - y->begun;
-}
-
-static void end_rank(struct reader *r)
-{
-    struct clab_goal_rank *rank = &r->goal->ranks[r->rank];
-    if (rank->nneeds > 1)
-        qsort(rank->needs, (size_t)rank->nneeds, sizeof *rank->needs, by_op);
-    r->rank = -1;
-    r->next_rank++;
-}
-
-static const char *const types[] = {"send", "recv", "calc"};
-
-static int take_statement(struct reader *r)
-{
-    char label[LABEL_ROOM];
-    for (int type = 0; type < 3; type++)
-        if (takes(r, types[type]))
-            return take_operation(r, (enum clab_goal_type)type, "");
-    CLAB_TRY(take_label(r, label));
-    if (!takes(r, ":")) {
-        bool begun = takes(r, "irequires");
-        if (!begun && !takes(r, "requires"))
-            return fail(r, "':', 'requires' or 'irequires'");
-        return take_need(r, label, begun);
-    }
-    for (int type = 0; type < 3; type++)
-        if (takes(r, types[type]))
-            return take_operation(r, (enum clab_goal_type)type, label);
-    return fail(r, "send, recv or calc");
-}
-
-static int take_line(struct reader *r)
-{
-    if (r->rank >= 0 && takes(r, "}")) {
-        end_rank(r);
-    } else if (r->rank >= 0) {
-        return take_statement(r);
-    } else if (takes(r, "num_ranks")) {
-        CLAB_TRY(take_ranks(r));
-    } else if (takes(r, "rank")) {
-        CLAB_TRY(begin_rank(r));
-        return ends(r) ? CLAB_OK : take_line(r);
-    } else {
-        return fail(r, "num_ranks or rank");
-    }
-    return ends(r) ? CLAB_OK : take_line(r);
-}
-
-// Past what the line has of comments; false: nothing else is in it.
-static bool skip_comments(struct reader *r)
-{
-    for (;;) {
-        if (r->in_comment) {
-            const char *end = strstr(r->at, "*/");
-            if (!end)
-                return false;
-            r->at = end + 2;
-            r->in_comment = false;
-        }
-        skip_blanks(r);
-        if (strncmp(r->at, "/*", 2) != 0)
-            return *r->at != '\0' && strncmp(r->at, "//", 2) != 0;
-        r->at += 2;
-        r->in_comment = true;
-    }
-}
-
-// A comment line above all else is kept, so that it can be written again.
-static void keep_head(struct reader *r)
-{
-    size_t used = strlen(r->head), n = strlen(r->text);
-    if (r->goal->nranks == 0 && strncmp(r->text, "//", 2) == 0 && used + n + 2 < sizeof r->head)
-        sprintf(r->head + used, "%s\n", r->text);
-}
-
-static int read_lines(struct reader *r)
-{
-    ssize_t n;
-    while ((n = getline(&r->text, &r->room, r->file)) >= 0) {
-        if (r->line == INT_MAX)
-            return CLAB_ENOMEM;
-        r->line++;
-        r->text[n > 0 && r->text[n - 1] == '\n' ? n - 1 : n] = '\0';
-        r->at = r->text;
-        keep_head(r);
-        if (skip_comments(r))
-            CLAB_TRY(take_line(r));
-        if (ends(r) && strncmp(r->at, "/*", 2) == 0)
-            skip_comments(r);
-    }
-    if (r->rank >= 0 || r->goal->nranks == 0 || r->next_rank < r->goal->nranks || r->in_comment) {
-        clab_error("%s:%d: the file ends %s", r->goal->path, r->line,
-                   r->in_comment          ? "in a comment"
-                   : r->goal->nranks == 0 ? "without num_ranks N"
-                   : r->rank >= 0         ? "in a rank, without '}'"
-                                          : "before the last rank; ranks without operations are 'rank R { }', too");
-        return CLAB_EPARSE;
-    }
+    uint64_t nranks;
+    if (r->nranks)
+        return goal_words_fail(&r->words, "one num_ranks only");
+    CLAB_TRY(goal_words_number(&r->words, MOST_RANKS, "a number of ranks, 16777216 at most", &nranks));
+    if (nranks == 0)
+        return goal_words_fail(&r->words, "at least one rank");
+    r->nranks = (int)nranks;
+    r->words.head = NULL;
     return CLAB_OK;
 }
 
-int clab_goal_read(FILE *file, const char *path, struct clab_listing **listing_p)
+static int begin_rank(struct reader *r)
 {
-    struct clab_goal goal = {.path = path};
+    uint64_t rank;
+    const uint32_t line = r->words.line;
+    if (r->nranks == 0)
+        return goal_words_fail(&r->words, "num_ranks N before the first rank");
+    CLAB_TRY(goal_words_number(&r->words, (uint64_t)r->nranks - 1, "one of the ranks that there are", &rank));
+    if (!goal_words_take(&r->words, "{"))
+        return goal_words_fail(&r->words, "'{'");
+    r->rank = (int)rank;
+    return goal_build_rank(&r->builder, r->rank, line);
+}
+
+static int take_outside(struct reader *r)
+{
+    if (goal_words_take(&r->words, "num_ranks"))
+        return take_ranks(r);
+    if (goal_words_take(&r->words, "rank"))
+        return begin_rank(r);
+    return goal_words_fail(&r->words, "num_ranks or rank");
+}
+
+static int take_all(struct reader *r)
+{
+    CLAB_TRY(goal_words_next(&r->words));
+    while (!goal_words_end(&r->words) || r->rank >= 0) {
+        CLAB_TRY(r->rank >= 0 ? take_in_rank(r) : take_outside(r));
+        CLAB_TRY(goal_words_next(&r->words));
+    }
+    if (r->nranks == 0)
+        return goal_words_fail(&r->words, "num_ranks N");
+    return goal_build_end(&r->builder, r->nranks, r->words.line);
+}
+
+static int read_program(struct reader *r)
+{
+    CLAB_TRY(take_all(r));
+    if (*r->head && !(r->builder.goal->head = strdup(r->head)))
+        return CLAB_ENOMEM;
+    return CLAB_OK;
+}
+
+int clab_goal_read(FILE *file, const char *path, struct clab_goal **goal_p)
+{
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
         return CLAB_ENOMEM;
-    r->goal = &goal;
-    r->file = file;
     r->rank = -1;
-    if (getrandom(&r->seed, sizeof r->seed, GRND_NONBLOCK) < 0)
-        r->seed = 0; // then a hostile file may be read slowly
-    int err = read_lines(r);
-    goal.head = *r->head ? r->head : NULL;
+    goal_labels_open(&r->labels);
+    int err = goal_words_open(&r->words, file, path);
+    r->words.head = r->head;
     if (!err)
-        err = clab_goal_lower(&goal, listing_p);
+        err = goal_build_begin(&r->builder, path);
+    if (!err)
+        err = read_program(r);
     if (err == CLAB_ENOMEM)
-        clab_error("%s:%d: it needs more memory than there is", path, r->line);
-    for (int i = 0; i < goal.nranks && goal.ranks; i++) {
-        free(goal.ranks[i].ops);
-        free(goal.ranks[i].needs);
+        clab_error("%s:%u: it needs more memory than there is", path, r->words.line);
+    if (!err) {
+        *goal_p = r->builder.goal;
+        r->builder.goal = NULL;
     }
-    free(goal.ranks);
-    free(r->labels);
-    free(r->buckets);
-    free(r->text);
+    goal_build_free(&r->builder);
+    goal_labels_close(&r->labels);
+    goal_words_close(&r->words);
+    free(r->requirements);
     free(r);
     return err;
 }
