@@ -4,6 +4,7 @@
 //
 // - closed form: cost() times alpha, beta, gamma. What a student derives on paper.
 // - folded: the dataflow of a few ranks that stand for all, where schedule and network are symmetric: to the bit, full.
+// - operations: of GOAL, and of every schedule on a LogGP network, one by one (sim/goal).
 // - full: the dataflow, a clock per rank, run to block, over a piecewise LogGP network; sees skew and protocols.
 // - A network is a text file, sim/nets/NAME.net, or a profile in the same format that `commlab fit` wrote.
 #pragma once
@@ -13,6 +14,7 @@
 #include "core/base/type.h"
 
 struct clab_record;
+struct clab_goal;
 
 // The network called `name` (sim/nets/NAME.net; "machine": what `commlab fit` wrote), or the file at that path.
 //   errors: CLAB_ENOENT, CLAB_EPARSE; the logged line names file, line, what was expected
@@ -75,3 +77,10 @@ struct clab_sim_result {
 //   errors: CLAB_EINVAL, CLAB_EDEADLOCK, CLAB_ENOMEM
 int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm *algorithm, const struct clab_net *net,
                  const struct clab_sim_options *options, struct clab_sim_result *result_p);
+
+// The same of a GOAL program (core/schedule/formats/goal.h), operation by operation: it need not be a schedule. Of the
+// options: delays, compute, ends.
+//   errors: CLAB_EINVAL, CLAB_EPARSE (logged: a message is larger than its receive), CLAB_EDEADLOCK (logged: a message or
+//           receive without the other), CLAB_ENOMEM
+int clab_sim_goal(const struct clab_goal *goal, const struct clab_net *net, const struct clab_sim_options *options,
+                  struct clab_sim_result *result_p);

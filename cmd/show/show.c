@@ -20,7 +20,7 @@
 #include "core/schedule/formats/goal.h"
 #include "core/schedule/formats/msccl.h"
 
-enum { MAX_RANKS = 512, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_RANKS_SLIDE = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
+enum { MAX_RANKS = 512, MAX_RANKS_GOAL = 1 << 20, MAX_RANKS_SVG = 64, MAX_RANKS_HTML = 16, MAX_RANKS_SLIDE = 16, MAX_MESSAGES_HTML = 2000, MAX_LANES = 64, MAX_MOVES = 4000000 };
 
 enum format { TEXT, SVG, SLIDE, HTML, GOAL, MSCCL, MSCCL_AZURE };
 
@@ -173,7 +173,9 @@ static int take_algorithm(struct arguments *arguments, const struct clab_algorit
 static int check_ranks(const struct arguments *arguments)
 {
     int nranks = arguments->problem.nranks;
-    if (arguments->format == SVG && nranks > MAX_RANKS_SVG)
+    if (arguments->name && arguments->format != GOAL && nranks > MAX_RANKS)
+        clab_error("show: --ranks %d: more than %d ranks are written by --format goal only", nranks, MAX_RANKS);
+    else if (arguments->format == SVG && nranks > MAX_RANKS_SVG)
         clab_error("show: --ranks %d: a picture of more than %d ranks is unreadable; use --format text", nranks,
                    MAX_RANKS_SVG);
     else if (arguments->format == SLIDE && nranks > MAX_RANKS_SLIDE)
@@ -203,20 +205,21 @@ static int show(struct arguments *arguments)
 #define ARGUMENTS struct arguments
 
 static const struct clab_option options[] = {
-    {"ranks", 'n', "P", "ranks, 1 to 512 (4)", CLAB_INT(ARGUMENTS, problem.nranks, 1, MAX_RANKS)},
+    {"ranks", 'n', "P", "ranks, 1 to 512, or with --format goal 1 to 1048576 (4)",
+     CLAB_INT(ARGUMENTS, problem.nranks, 1, MAX_RANKS_GOAL)},
     {"collective", 'c', "NAME", "which collective's algorithm (allreduce, if it has one of that name)",
      CLAB_TEXT_AT(ARGUMENTS, collective)},
     {"lanes", 'L', "N", "lanes (the algorithm's own)", CLAB_INT(ARGUMENTS, lanes, 1, MAX_LANES)},
-    {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS - 1)},
+    {"root", 'r', "RANK", "root (0)", CLAB_INT(ARGUMENTS, problem.root, 0, MAX_RANKS_GOAL - 1)},
     {"group", 0, "N", "ranks per node, for hierarchical algorithms (the square root of P)",
-     CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS)},
+     CLAB_INT(ARGUMENTS, problem.group, 1, MAX_RANKS_GOAL)},
     {"format", 'f', "FORMAT",
      "text, svg, slide (svg of the messages alone, in large letters), html (a page that plays it), goal (for LogGOPSim and "
      "ATLAHS), msccl or msccl-azure (XML for either) (text)",
      CLAB_NAME(ARGUMENTS, format,
                &CLAB_NAMES([TEXT] = "text", [SVG] = "svg", [SLIDE] = "slide", [HTML] = "html", [GOAL] = "goal",
                            [MSCCL] = "msccl", [MSCCL_AZURE] = "msccl-azure"))},
-    {"goal", 0, "FILE", "a schedule in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
+    {"goal", 0, "FILE", "a schedule of stages in GOAL instead of ALGORITHM: checked, drawn as who hears of whom",
      CLAB_TEXT_AT(ARGUMENTS, goal)},
     {"msccl", 0, "FILE", "a schedule in MSCCL's XML instead of ALGORITHM: proved, drawn",
      CLAB_TEXT_AT(ARGUMENTS, msccl)},

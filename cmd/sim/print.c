@@ -10,14 +10,13 @@
 #include "core/base/err.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
-#include "core/schedule/formats/listing.h"
 
 enum { ENOUGH_MESSAGES = 10000 }; // fewer give no useful rate
 
 void sim_print_question(const struct sim_request *r)
 {
     char size[CLAB_TEXT];
-    if (clab_listing_is_loose(r->listing)) {
+    if (r->goal) {
         printf("# %s among %d ranks on %s: %s\n", r->goal, r->problem.nranks, r->net->name, r->net->title);
         return;
     }

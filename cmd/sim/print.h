@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/json.h"
+#include "cmd/sim/given_net.h"
 #include "core/base/type.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
@@ -15,13 +16,13 @@ struct sim_delay {
 };
 
 struct sim_request {
-    const char *collective, *algorithm, *net_name;
+    const char *collective, *algorithm;
+    struct given_net given;
     const char *goal, *msccl;     // files
-    struct clab_listing *listing; // the file's schedule; NULL: there is no file
+    struct clab_listing *listing; // the file's schedule; NULL: there is no file, or it is a program
+    struct clab_goal *program;    // the operations of the file `goal`, as they are; NULL: its stages are wanted
     enum clab_type type;
     size_t bytes;
-    double alpha, beta, gamma;
-    bool flat;      // one of alpha, beta, gamma was given
     bool is_chosen; // --algo auto: `algorithm` is the library's choice
     bool json, why;
     bool is_scattered; // --order scattered

@@ -4,7 +4,6 @@
 #include "cmd/command.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,11 @@
 #include "core/schedule/schedule.h"
 #include "sim/sim.h"
 #include "cmd/sim/commands.h"
+#include "cmd/sim/given_net.h"
 #include "cmd/sim/print.h"
 #include "cmd/sim/why.h"
 
-enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, SECONDS_AT_MOST = 3600, NOT_GIVEN = -1 };
+enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, SECONDS_AT_MOST = 3600 };
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction follows the same schedule that `commlab bench` runs and `commlab verify` proves. The four parts of "
@@ -92,15 +92,13 @@ static const struct clab_option options[] = {
     {"ranks", 'r', "P", "ranks (2)", CLAB_INT(REQUEST, problem.nranks, 1, RANKS_AT_MOST)},
     {"bytes", 'b', "SIZE", "the whole buffer, as nccl-tests counts it: if each rank has a block, all blocks (1M)",
      CLAB_SIZE(REQUEST, bytes, 1)},
-    {"net", 0, "NAME|FILE", "the network: `commlab nets` lists them (machine)", CLAB_TEXT_AT(REQUEST, net_name)},
-    {"goal", 0, "FILE", "a schedule in GOAL, from `commlab show -f goal` or LogGOPSim, instead of COLLECTIVE",
+    {"goal", 0, "FILE",
+     "a program in GOAL, from `commlab show -f goal`, Schedgen or ATLAHS, instead of COLLECTIVE: its operations run as "
+     "they are; --engine full, --why, --trace and --calls want stages",
      CLAB_TEXT_AT(REQUEST, goal)},
     {"msccl", 0, "FILE", "a schedule in MSCCL's XML, instead of COLLECTIVE; --bytes is its buffer",
      CLAB_TEXT_AT(REQUEST, msccl)},
-    CLAB_HEADING("With --net flat:"),
-    {"alpha", 0, "TIME", "cost per message, such as 5us (0s)", CLAB_SECONDS(REQUEST, alpha, 0, SECONDS_AT_MOST)},
-    {"beta", 0, "COST", "cost per byte, such as 0.1ns/B or 10GB/s (0ns/B)", CLAB_COST(REQUEST, beta)},
-    {"gamma", 0, "COST", "cost per reduced byte (0ns/B)", CLAB_COST(REQUEST, gamma)},
+    CLAB_TABLE(REQUEST, given, given_net_options),
     CLAB_HEADING("How:"),
     {"engine", 0, "NAME",
      "auto, closed (a formula in alpha, beta, gamma), full (one clock per rank), folded (full, but simulates only a few "
@@ -165,14 +163,18 @@ static void refuse_bytes(const struct sim_request *r)
     exit(STATUS_USAGE);
 }
 
+static void refuse_words(const struct sim_request *r)
+{
+    if (!r->collective && !strcmp(r->algorithm, "all") && !r->problem.nranks && !r->problem.root && !r->lanes)
+        return;
+    clab_error("sim: --%s: the file states its collective, algorithm, ranks, root and lanes: drop those words",
+               r->goal ? "goal" : "msccl");
+    exit(STATUS_USAGE);
+}
+
 // The file states the collective, its ranks, root and lanes.
 static int complete_listing(struct sim_request *r)
 {
-    if (r->collective || strcmp(r->algorithm, "all") || r->problem.nranks || r->problem.root || r->lanes) {
-        clab_error("sim: --%s: the file states its collective, algorithm, ranks, root and lanes: drop those words",
-                   r->goal ? "goal" : "msccl");
-        exit(STATUS_USAGE);
-    }
     CLAB_TRY(load_listing(r->goal, r->msccl, &r->listing));
     bool loose = r->listing->loose;
     r->options.element_bytes = loose ? 1 : clab_type_bytes(r->type);
@@ -181,6 +183,29 @@ static int complete_listing(struct sim_request *r)
     r->algorithm = r->listing->name;
     r->bytes = loose ? 0 : r->problem.count * r->options.element_bytes * (size_t)clab_problem_blocks(&r->problem);
     return CLAB_OK;
+}
+
+// Whether what is asked for is of stages, not of single operations.
+static bool wants_stages(const struct sim_request *r)
+{
+    const enum clab_sim_engine engine = r->options.engine;
+    return r->why || r->trace || r->options.calls > 1 || (engine != CLAB_ENGINE_AUTO && engine != CLAB_ENGINE_EVENTS);
+}
+
+static int complete_program(struct sim_request *r)
+{
+    CLAB_TRY(load_goal(r->goal, &r->program));
+    r->problem.nranks = r->program->nranks;
+    r->collective = "goal";
+    r->algorithm = r->program->name;
+    r->bytes = 0;
+    return CLAB_OK;
+}
+
+static int complete_file(struct sim_request *r)
+{
+    refuse_words(r);
+    return r->goal && !r->msccl && !wants_stages(r) ? complete_program(r) : complete_listing(r);
 }
 
 // --why and --trace need messages.
@@ -193,24 +218,6 @@ static void refuse_to_look_closer(const struct sim_request *r)
     else
         return;
     exit(STATUS_USAGE);
-}
-
-// --alpha, --beta and --gamma, and the network that they describe.
-static void complete_flat(struct sim_request *r)
-{
-    r->flat = r->alpha >= 0 || r->beta >= 0 || r->gamma >= 0;
-    r->alpha = fmax(r->alpha, 0);
-    r->beta = fmax(r->beta, 0);
-    r->gamma = fmax(r->gamma, 0);
-    if (r->flat && r->net_name && strcmp(r->net_name, "flat")) {
-        clab_error("sim: --alpha, --beta and --gamma describe --net flat, not '%s': drop them, or --net", r->net_name);
-        exit(STATUS_USAGE);
-    }
-    if ((r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0)) && r->alpha == 0 && r->beta == 0) {
-        clab_error(
-            "sim: --net flat needs costs: say --alpha 5us --beta 0.1ns/B, or name another network by --net");
-        exit(STATUS_USAGE);
-    }
 }
 
 static int complete_collective(struct sim_request *r)
@@ -244,9 +251,9 @@ static int complete(struct sim_request *r)
                                                            : "the file says which rank does what");
         exit(STATUS_USAGE);
     }
-    complete_flat(r);
+    given_net_complete(&r->given);
     if (r->goal || r->msccl)
-        return complete_listing(r);
+        return complete_file(r);
     p->nranks = p->nranks ? p->nranks : 2;
     CLAB_TRY(complete_collective(r));
     r->options.element_bytes = clab_type_bytes(r->type);
@@ -310,13 +317,6 @@ static int choose_automatically(struct sim_request *r)
     return CLAB_OK;
 }
 
-static int load_net(struct sim_request *r)
-{
-    if (r->flat || (r->net_name && strcmp(r->net_name, "flat") == 0))
-        return clab_net_create_flat(r->alpha, r->beta, r->gamma, &r->net);
-    return clab_net_load(r->net_name ? r->net_name : "machine", &r->net);
-}
-
 // ---- answers -------------------------------------------------------------------------------------------------
 
 static struct clab_problem problem_of(const struct sim_request *r, const struct clab_algorithm *algorithm)
@@ -346,11 +346,21 @@ static int by_seconds(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int answer_program(const struct sim_request *r, struct sim_answer *answer_p)
+{
+    *answer_p = (struct sim_answer){.name = r->algorithm, .lanes = 1};
+    return clab_sim_goal(r->program, r->net, &r->options, &answer_p->result);
+}
+
 // All wanted algorithms that support the problem, fastest first.
 static int answer_all(const struct sim_request *r, struct sim_answer *answers, int *n_p)
 {
     bool all = strcmp(r->algorithm, "all") == 0;
     int n = 0;
+    if (r->program) {
+        *n_p = 1;
+        return answer_program(r, &answers[0]);
+    }
     if (r->listing) {
         *n_p = 1;
         return answer_one(r, &r->listing->algorithm, &answers[0]);
@@ -449,7 +459,12 @@ static int ask(struct sim_request *r)
 {
     CLAB_TRY(complete(r));
     CLAB_TRY(set_delays(r));
-    CLAB_TRY(load_net(r));
+    CLAB_TRY(given_net_load(&r->given, &r->net));
+    if ((r->why || r->trace) && clab_net_is_loggp(r->net)) {
+        clab_error("sim: --why and --trace need stages, which network '%s' prices as single operations: name another --net",
+                   r->net->name);
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(set_order(r));
     if (!strcmp(r->algorithm, automatic))
         CLAB_TRY(choose_automatically(r));
@@ -468,9 +483,7 @@ static int run(int argc, char **argv)
     struct sim_request request = {.algorithm = "all",
                                   .type = CLAB_F32,
                                   .bytes = 1 << 20,
-                                  .alpha = NOT_GIVEN,
-                                  .beta = NOT_GIVEN,
-                                  .gamma = NOT_GIVEN,
+                                  .given = GIVEN_NET_NONE,
                                   .problem = {.lanes = 1}};
     char *command = kit_command_line(argc, argv);
     request.command = command ? command : "commlab sim";
@@ -482,6 +495,7 @@ static int run(int argc, char **argv)
     free(request.members);
     clab_net_free(request.net);
     clab_listing_free(request.listing);
+    clab_goal_free(request.program);
     return command_status(err);
 }
 

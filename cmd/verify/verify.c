@@ -28,7 +28,7 @@ struct arguments {
     bool one_collective;
     enum clab_collective collective;
     int low, high;                // ranks
-    const char *msccl;            // a file to prove instead; NULL: none
+    const char *goal, *msccl;     // a file to prove instead; NULL: none
     struct clab_listing *listing; // its schedule
 };
 
@@ -356,6 +356,9 @@ static int take_name(const char *text, void *into)
 static const struct clab_option options[] = {
     {"collective", 'c', "NAME", "only the algorithms of this collective", CLAB_CALL(take_collective)},
     {"ranks", 'n', "LOW-HIGH", "ranks to prove them for, within 1 and 512 (1-64)", CLAB_CALL(take_ranks)},
+    {"goal", 0, "FILE", "prove a schedule of stages in GOAL instead: that each message is received, and no ranks wait in a "
+                        "circle",
+     CLAB_TEXT_AT(struct arguments, goal)},
     {"msccl", 0, "FILE", "prove a schedule in MSCCL's XML instead: its result, and that no order of its thread blocks "
                          "gives another",
      CLAB_TEXT_AT(struct arguments, msccl)},
@@ -365,14 +368,15 @@ static const struct clab_option options[] = {
 // The file is proved while it is read: what is wrong is one line.
 static int take_file(struct arguments *arguments)
 {
-    if (!arguments->msccl)
+    const char *path = arguments->goal ? arguments->goal : arguments->msccl;
+    if (!path)
         return CLAB_OK;
     if (arguments->nnames || arguments->one_collective) {
-        clab_error("verify: --msccl %s: the file says which collective and algorithm it is; name no other",
-                   arguments->msccl);
+        clab_error("verify: --%s %s: the file says which collective and algorithm it is; name no other",
+                   arguments->goal ? "goal" : "msccl", path);
         return CLAB_EINVAL;
     }
-    return load_listing(NULL, arguments->msccl, &arguments->listing);
+    return load_listing(arguments->goal, arguments->msccl, &arguments->listing);
 }
 
 // Check that every name is an algorithm, of the given collective if there is one.

@@ -14,7 +14,7 @@ enum clab_input_kind {
     CLAB_INPUT_SETTINGS, // lab.conf, networks, profiles, models: 1 MiB
     CLAB_INPUT_TABLE,    // CSV, tables of nccl-tests: 64 MiB
     CLAB_INPUT_LOG,      // of NCCL: 64 MiB
-    CLAB_INPUT_SCHEDULE, // GOAL, MSCCL's XML: 256 MiB
+    CLAB_INPUT_SCHEDULE, // MSCCL's XML: 256 MiB
     CLAB_INPUT_TRACE,    // JSON: 256 MiB
     CLAB_INPUT_KINDS
 };

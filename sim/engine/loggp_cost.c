@@ -16,7 +16,8 @@ struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost
 {
     const struct clab_segment *s = clab_link_segment(link, bytes);
     struct ticks t = costs->ticks;
-    double each = s->buffers ? s->gap : 0, whole = (double)bytes,
+    const bool is_loggp = clab_link_is_loggp(link); // its first byte travels with the latency
+    double each = s->buffers ? s->gap : 0, whole = (double)(is_loggp && bytes > 0 ? bytes - 1 : bytes),
            first = (double)(bytes < s->fragment ? bytes : s->fragment);
     *cost = (struct loggp_cost){
         .segment = s,
@@ -31,6 +32,7 @@ struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost
         .last = ticks_round(t, (whole - first) * s->gap_send) + (s->memory ? 0 : ticks_round(t, first * s->gap_recv)),
         .reduce = ticks_round(t, whole * costs->net->gamma),
         .latency = ticks_round(t, s->latency),
+        .gap = is_loggp ? ticks_round(t, s->gap) : 0,
         .ahead = ticks_round(t, link->burst),
         .waits = s->waits,
         .buffers = s->buffers,

@@ -19,6 +19,7 @@ struct loggp_cost {
                    // `memory`: before which it has not been sent
     double reduce; // s to combine the bytes, where there are no levels
     double latency;
+    double gap;   // LogGP's g, which no message itself waits for
     double ahead; // s that the last byte may leave before its turn, after a pause
     bool waits, buffers;
     uint8_t tx, rx; // enum loggp_port

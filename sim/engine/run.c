@@ -13,6 +13,7 @@
 #include "sim/net/members.h"
 #include "sim/engine/slices.h"
 #include "sim/net/topology.h"
+#include "core/schedule/formats/goal.h"
 
 // Above this many messages full and events would take more than some seconds; they do 10 million a second among
 // thousands of ranks, 2 among a million.
@@ -132,6 +133,25 @@ static int check_messages(const struct clab_algorithm *algorithm, double message
     return CLAB_EINVAL;
 }
 
+// LogGP is of operations: a schedule becomes a program of them.
+static int choose_operations(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                             const struct clab_net *net, const struct clab_sim_options *options, struct choice *choice)
+{
+    if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_EVENTS) {
+        clab_error("network '%s' is LogGP: engine %s has no such ports; --engine events runs the operations one by one",
+                   net->name, clab_sim_engine_name(options->engine));
+        return CLAB_EINVAL;
+    }
+    if (options->calls > 1 || options->record) {
+        clab_error("network '%s' is LogGP: one call is priced, operation by operation: drop --calls, --why and --trace, "
+                   "or name another network", net->name);
+        return CLAB_EINVAL;
+    }
+    choice->engine = CLAB_ENGINE_EVENTS;
+    snprintf(choice->why, sizeof choice->why, "LogGP: operations one by one");
+    return check_messages(algorithm, clab_engine_messages(problem, algorithm, 1), options, choice->why);
+}
+
 static int choose(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                   const struct clab_net *net, const struct clab_sim_options *options, struct choice *choice)
 {
@@ -144,6 +164,8 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     }
     if (options->engine == CLAB_ENGINE_CLOSED)
         return CLAB_OK;
+    if (clab_net_is_loggp(net))
+        return choose_operations(problem, algorithm, net, options, choice);
     double messages = clab_engine_messages(problem, algorithm, options->calls);
     if (options->engine != CLAB_ENGINE_AUTO && options->engine != CLAB_ENGINE_FOLDED)
         return check_messages(algorithm, messages, options, choice->why);
@@ -173,12 +195,25 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     return check_messages(algorithm, messages, options, choice->why);
 }
 
+static int run_operations(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                          const struct clab_net *net, const struct clab_sim_options *options,
+                          struct clab_sim_result *result_p)
+{
+    struct clab_goal *goal;
+    CLAB_TRY(clab_goal_of(problem, algorithm, options->element_bytes, net->gamma, &goal));
+    const int err = clab_sim_goal(goal, net, options, result_p);
+    clab_goal_free(goal);
+    return err;
+}
+
 static int answer(const struct choice *choice, const struct clab_problem *problem,
                   const struct clab_algorithm *algorithm, const struct clab_net *net,
                   const struct clab_sim_options *options, struct clab_sim_result *result_p)
 {
     if (choice->engine == CLAB_ENGINE_CLOSED)
         return clab_engine_closed(problem, algorithm, net, options, result_p);
+    if (clab_net_is_loggp(net))
+        return run_operations(problem, algorithm, net, options, result_p);
     if (choice->engine == CLAB_ENGINE_FOLDED)
         return clab_engine_folded(problem, algorithm, net, options, choice->period, result_p);
     if (choice->engine == CLAB_ENGINE_EVENTS)

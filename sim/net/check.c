@@ -26,8 +26,10 @@ static bool costs_pulls(const struct clab_level *level)
 static int check_segment(const char *path, const struct clab_net *net, const struct clab_link *link,
                          const struct clab_segment *s)
 {
-    if (s->buffers && (s->waits || s->memory || link->port == CLAB_PORT_CORE))
+    if (s->buffers && (s->waits || s->memory || link->port != CLAB_PORT_DUPLEX))
         return refuse_segment(path, link, s, "what buffers has a duplex port, does not wait, and is not of memory");
+    if (clab_link_is_loggp(link) && (s->memory || s->o_both > 0 || s->gap_both > 0))
+        return refuse_segment(path, link, s, "a port of LogGP has o_send, o_recv, latency, gap, gap_send and gap_recv only");
     for (int i = 0; i < net->nlevels && s->memory; i++)
         if (!costs_pulls(&net->levels[i]))
             return refuse_segment(path, link, s, "of memory, so that every level needs its pull and pull_fresh");
@@ -114,6 +116,17 @@ static int check_topology(const char *path, const struct clab_net *net)
     return torus ? check_torus(path, net) : CLAB_OK;
 }
 
+// Operations over LogGP's ports do not share what lies between them.
+static int check_loggp(const char *path, const struct clab_net *net)
+{
+    const struct clab_topology *t = &net->topology;
+    if (!clab_net_is_loggp(net) || (t->inside == CLAB_INSIDE_SWITCH && t->between == CLAB_BETWEEN_SWITCH && !t->adapters))
+        return CLAB_OK;
+    clab_error("%s: [topology]: where a link has `port = loggp`, no links are shared: drop `inside`, `between` and "
+               "`adapters`", path);
+    return CLAB_EPARSE;
+}
+
 static int check_tiers(const char *path, struct clab_net *net)
 {
     for (int i = 0; i < net->ntiers; i++) {
@@ -140,5 +153,6 @@ int net_check(struct clab_net *net, const char *path)
     CLAB_TRY(check_link(path, net, &net->inter));
     CLAB_TRY(check_link(path, net, &net->pair));
     CLAB_TRY(check_tiers(path, net));
+    CLAB_TRY(check_loggp(path, net));
     return check_topology(path, net);
 }

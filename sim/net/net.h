@@ -33,7 +33,8 @@ struct clab_segment {
     double latency;            // s
     double gap_send, gap_recv; // s/B
     double gap_both;           // s/B more for the receiver, in a stage that sends, too
-    double gap;                // s a message, where it buffers: of either port, for headers and the like
+    double gap;                // s a message, where it buffers: of either port, for headers and the like. LogGP's g:
+                               // from the begin of a message of one byte until the port is free for the next
     size_t fragment;           // bytes
     bool waits;                // the sender's stage lasts until the receiver has it (rendezvous, pull)
     bool buffers;              // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked
@@ -43,6 +44,9 @@ struct clab_segment {
 enum clab_port {
     CLAB_PORT_DUPLEX, // an adapter that sends and receives at once, beside the core
     CLAB_PORT_CORE,   // the rank's one core does it all
+    // LogGP's: the core is busy for o at each end, an adapter that sends and receives at once spaces messages by gap
+    CLAB_PORT_LOGGP,
+    CLAB_PORT_LOGGP_CORE, // the same, but the receiver's core is busy while the bytes come, too (LogGOPSim)
 };
 
 struct clab_link {
@@ -163,6 +167,12 @@ const struct clab_link *clab_net_link(const struct clab_net *net, int a, int b);
 int clab_net_link_index(const struct clab_net *net, const struct clab_link *link);
 enum { CLAB_NET_FIRST_TIER = 3 }; // its index: behind those of intra, inter and pair
 const struct clab_segment *clab_link_segment(const struct clab_link *link, size_t bytes);
+static inline bool clab_link_is_loggp(const struct clab_link *link)
+{
+    return link->port == CLAB_PORT_LOGGP || link->port == CLAB_PORT_LOGGP_CORE;
+}
+// Whether messages are LogGP's (sim/goal runs their operations one by one).
+bool clab_net_is_loggp(const struct clab_net *net);
 
 // The costs of a core where ranks touch `footprint` bytes together: between two levels, linear in the logarithm.
 // Without levels: copies are free, pulls too, and a reduction costs gamma.

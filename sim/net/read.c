@@ -25,7 +25,7 @@ static const char *const expected[] = {
     [NET_FLOPS] = "a rate with its unit, such as `96 Gflop/s` or `989 Tflop/s`",
     [NET_SIZE] = "a size with its unit, such as `48 B` or `64 KiB`, or `any`",
     [NET_YES_NO] = "`yes` or `no`",
-    [NET_PORT] = "`duplex` or `core`",
+    [NET_PORT] = "`duplex`, `core`, `loggp` or `loggp-core`",
     [NET_PERCENT] = "a percentage, such as `1.5 %`",
     [NET_TEXT] = "a text of at most 127 characters",
     [NET_NAME] = "a text of at most 31 characters",
@@ -181,9 +181,22 @@ static int parse_number(enum net_kind kind, const char *text, void *target)
     }
 }
 
+static int parse_port(const char *text, enum clab_port *port_p)
+{
+    static const char *const names[] = {[CLAB_PORT_DUPLEX] = "duplex",
+                                        [CLAB_PORT_CORE] = "core",
+                                        [CLAB_PORT_LOGGP] = "loggp",
+                                        [CLAB_PORT_LOGGP_CORE] = "loggp-core"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(text, names[i])) {
+            *port_p = (enum clab_port)i;
+            return CLAB_OK;
+        }
+    return CLAB_EPARSE;
+}
+
 static int parse_value(enum net_kind kind, const char *text, void *target)
 {
-    bool yes;
     switch (kind) {
     case NET_YES_NO: return parse_choice(text, "no", "yes", target);
     case NET_TEXT: return parse_text(text, CLAB_NET_TITLE, target);
@@ -192,10 +205,7 @@ static int parse_value(enum net_kind kind, const char *text, void *target)
     case NET_INSIDE: return parse_inside(text, target);
     case NET_BETWEEN: return parse_between(text, target);
     case NET_GRID: return parse_grid(text, target);
-    case NET_PORT:
-        CLAB_TRY(parse_choice(text, "duplex", "core", &yes));
-        *(enum clab_port *)target = yes ? CLAB_PORT_CORE : CLAB_PORT_DUPLEX;
-        return CLAB_OK;
+    case NET_PORT: return parse_port(text, target);
     default: return parse_number(kind, text, target);
     }
 }

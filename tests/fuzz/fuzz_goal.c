@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Programs in GOAL: what is a schedule of stages can be priced, and is written and read again as it was.
+// Programs in GOAL: what is read can be run, and, where it is a schedule of stages, is written and read again as it was.
 
 #include "tests/fuzz/fuzz.h"
 
 #include "core/base/err.h"
 #include "core/schedule/formats/goal.h"
+#include "sim/net/loggp.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
 
@@ -19,15 +20,45 @@ static int read_text(const void *text, size_t size, struct clab_goal **goal_p)
     return err;
 }
 
+// ---- as it is ------------------------------------------------------------------------------------------------
+
+static struct clab_net *new_net(int kind)
+{
+    struct clab_net *net;
+    const struct clab_loggp loggp = {.latency = 3e-6, .overhead = 1e-6, .gap = 1e-6, .byte = 1e-9, .core = kind == 2};
+    must_hold(clab_net_create_flat(1e-6, 1e-9, 0, &net) == CLAB_OK);
+    if (kind > 0)
+        clab_net_set_loggp(net, &loggp);
+    return net;
+}
+
+// Returns the time, or -1.
+static double run(const struct clab_goal *goal, int kind)
+{
+    struct clab_net *net = new_net(kind);
+    struct clab_sim_result result = {0};
+    const struct clab_sim_options options = {.element_bytes = 1};
+    fuzz_log_clear();
+    const int err = clab_sim_goal(goal, net, &options, &result);
+    clab_net_free(net);
+    must_hold(err == CLAB_OK || err == CLAB_EDEADLOCK || err == CLAB_EPARSE);
+    if (err) {
+        must_say_once(path);
+        return -1;
+    }
+    must_hold(fuzz_log_errors == 0);
+    must_hold(result.seconds >= 0 && result.wait >= 0);
+    return result.seconds;
+}
+
 // ---- as stages -----------------------------------------------------------------------------------------------
 
 static double price(const struct clab_listing *listing)
 {
-    struct clab_net *net;
+    struct clab_net *net = new_net(0);
     struct clab_problem problem;
     struct clab_sim_result result = {0};
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .element_bytes = 1};
-    must_hold(clab_net_create_flat(1e-6, 1e-9, 0, &net) == CLAB_OK);
     must_hold(clab_listing_problem(listing, 1 << 26, 1, &problem) == CLAB_OK);
     must_hold(clab_sim_run(&problem, &listing->algorithm, net, &options, &result) == CLAB_OK);
     must_hold(result.seconds >= 0);
@@ -47,6 +78,7 @@ static struct clab_listing *read_again(const struct clab_listing *listing)
     fclose(out);
     must_hold(read_text(text, size, &goal) == CLAB_OK);
     must_hold(clab_goal_lower(goal, &again) == CLAB_OK);
+    must_hold(run(goal, 1) >= 0);
     clab_goal_free(goal);
     free(text);
     return again;
@@ -71,12 +103,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     must_hold(fuzz_log_errors == 0);
+    const double seconds = run(goal, 0);
+    for (int kind = 1; kind <= 2; kind++)
+        must_hold((run(goal, kind) < 0) == (seconds < 0) || goal->has_any); // any: which comes first depends
     fuzz_log_clear();
     err = clab_goal_lower(goal, &listing);
     must_hold(err == CLAB_OK || err == CLAB_EPARSE || err == CLAB_EWRONG || err == CLAB_EUNSUPPORTED);
     if (err) {
         must_say_once(path);
     } else {
+        must_hold(seconds >= 0); // what has stages ends
         check(listing);
         clab_listing_free(listing);
     }

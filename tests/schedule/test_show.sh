@@ -97,7 +97,7 @@ check refuses_unknown_algorithm refuses 2 "no algorithm 'rong'" show rong
 check refuses_two_algorithms refuses 2 "one algorithm at a time" show ring tree
 check refuses_algorithm_of_another_collective refuses 2 "allreduce, barrier have" show tree -c allgather
 check refuses_unknown_format refuses 2 "-f: there is no 'png'; there are: text svg slide html goal msccl" show ring -f png
-check refuses_no_ranks refuses 2 "-n '0' is not a number from 1 to 512" show ring -n 0
+check refuses_no_ranks refuses 2 "-n '0' is not a number from 1 to 1048576" show ring -n 0
 check refuses_too_many_ranks_for_a_picture refuses 2 "use --format text" show ring -n 65 -f svg
 check refuses_too_many_ranks_for_a_slide refuses 2 "a slide shows at most 16 ranks; use --format svg" show ring -n 17 -f slide
 check refuses_more_than_fits refuses 2 "too many to draw" show ring -n 512 --lanes 64

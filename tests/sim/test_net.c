@@ -116,7 +116,7 @@ static const struct {
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 0 GB/s\n",
      "test.net:6: beta = 0 GB/s: expected a cost"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 1 us\nbeta = 1 GB/s\nport = both\n",
-     "test.net:7: port = both: expected `duplex` or `core`"},
+     "test.net:7: port = both: expected `duplex`, `core`, `loggp` or `loggp-core`"},
     {"[net]\ntitle = x\ngamma = 1 ns/B\n", "test.net: section [link inter] is missing"},
     {"[net]\ntitle = x\nranks = 2\ngamma = 1 ns/B\n", "test.net: section [link intra] is missing"},
     {"title = x\n", "test.net:1: expected a [section] above the first key"},

@@ -7,13 +7,13 @@
 
 #include "core/base/log.h"
 
-// A word may be compared with a few bytes beyond the end.
-enum { PIECE = 1 << 18, SLACK = 16, SHOWN = 40 };
+enum { PIECE = 1 << 18, SHOWN = 40 };
+static const uint64_t most_bytes = UINT64_C(4) << 30;
 
 int goal_words_open(struct goal_words *w, FILE *file, const char *path)
 {
     *w = (struct goal_words){.file = file, .path = path, .line = 1};
-    w->buffer = calloc(PIECE + SLACK, 1);
+    w->buffer = calloc(PIECE + GOAL_SLACK, 1);
     w->at = w->end = w->buffer;
     return w->buffer ? CLAB_OK : CLAB_ENOMEM;
 }
@@ -37,10 +37,11 @@ static void refill(struct goal_words *w)
     const size_t left = (size_t)(w->end - w->at), room = PIECE - left;
     memmove(w->buffer, w->at, left);
     const size_t got = fread(w->buffer + left, 1, room, w->file);
-    w->is_last = got < room;
+    w->bytes += got;
+    w->is_last = got < room || w->bytes > most_bytes;
     w->at = w->buffer;
     w->end = w->buffer + left + got;
-    memset(w->buffer + left + got, 0, SLACK);
+    memset(w->buffer + left + got, 0, GOAL_SLACK);
 }
 
 // At least so many bytes are at hand, but for the last ones.
@@ -59,6 +60,13 @@ static int end_line(struct goal_words *w)
     w->line++;
     w->at++;
     return CLAB_OK;
+}
+
+static int refuse_bytes(const struct goal_words *w)
+{
+    clab_error("%s:%u: larger than 4 GiB, the most that is read of a program: write it for fewer ranks or chunks",
+               w->path, w->line);
+    return CLAB_EPARSE;
 }
 
 // A comment line above all else is kept, so that it can be written again.
@@ -106,6 +114,7 @@ int goal_words_next(struct goal_words *w)
     for (;;) {
         have(w, GOAL_STATEMENT);
         goal_words_skip_blanks(w);
+        have(w, GOAL_STATEMENT);
         if (*w->at == '\n') {
             CLAB_TRY(end_line(w));
         } else if (w->at[0] == '/' && w->at[1] == '/') {
@@ -113,8 +122,9 @@ int goal_words_next(struct goal_words *w)
         } else if (w->at[0] == '/' && w->at[1] == '*') {
             w->at += 2;
             CLAB_TRY(skip_remark(w));
+        } else if (w->bytes > most_bytes) {
+            return refuse_bytes(w);
         } else if (w->at < w->end || w->is_last) {
-            have(w, GOAL_STATEMENT);
             return CLAB_OK;
         }
     }

@@ -11,7 +11,7 @@
 
 #include "core/base/err.h"
 
-enum { GOAL_STATEMENT = 4096, GOAL_HEAD = 4096 };
+enum { GOAL_STATEMENT = 4096, GOAL_HEAD = 4096, GOAL_SLACK = 16 };
 
 struct goal_words {
     FILE *file;
@@ -19,15 +19,16 @@ struct goal_words {
     char *buffer;
     const char *at, *end; // still to be read; *end is 0
     uint32_t line;
-    bool is_last; // nothing is left behind `end`
-    char *head;   // (GOAL_HEAD) to which // comments are added, or NULL
+    uint64_t bytes; // read so far
+    bool is_last;   // nothing is left behind `end`
+    char *head;     // (GOAL_HEAD) to which // comments are added, or NULL
 };
 
 int goal_words_open(struct goal_words *w, FILE *file, const char *path); // CLAB_ENOMEM
 void goal_words_close(struct goal_words *w);
 
 // Past blanks, ends of lines and comments. The statement behind them is at hand.
-//   errors: CLAB_EPARSE (logged): the file ends in a comment, or has too many lines
+//   errors: CLAB_EPARSE (logged): the file ends in a comment, or has too many lines or bytes
 int goal_words_next(struct goal_words *w);
 
 // Log what there should be instead of what there is; and answer CLAB_EPARSE.
@@ -68,12 +69,12 @@ static inline size_t goal_words_length(const char *at)
     return n;
 }
 
-// Whether the next word is `word`, which is then passed.
+// Whether the next word is `word`, of at most GOAL_SLACK letters, which is then passed.
 static inline bool goal_words_take(struct goal_words *w, const char *word)
 {
     const size_t n = strlen(word);
     goal_words_skip_blanks(w);
-    if (strncmp(w->at, word, n) != 0 || (goal_is_letter(word[0]) && goal_words_length(w->at + n) > 0))
+    if (memcmp(w->at, word, n) != 0 || (goal_is_letter(word[0]) && goal_words_length(w->at + n) > 0))
         return false;
     w->at += n;
     return true;
