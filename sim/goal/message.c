@@ -141,7 +141,7 @@ static int leave(struct run *run, uint32_t rank, const struct clab_goal_op *o, c
     struct host *h = &run->hosts[rank];
     const struct loggp_cost *cost = p->cost;
     const double posted = run->now + cost->o_send;
-    *end_p = posted;
+    *end_p = *there_p = posted;
     host_spend(h, HOST_LATENCY, run->now, posted);
     if (p->mover == MOVER_PORT || p->mover == MOVER_CORE || p->mover == MOVER_NONE) {
         *end_p = posted + cost->send;

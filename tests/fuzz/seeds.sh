@@ -156,6 +156,10 @@ seeds_goal() {
     cat "$seeds/ring" >"$seeds/pair" && printf "$rank" >>"$seeds/pair"
     put any 'num_ranks 3\nrank 2 {\nl2: recv 8b from -1 tag -1\nl2 irequires l1\nl1: calc 7 cpu 1 nic 2\n}\nrank 0 {\n}\n'
     printf 'rank 1 {\na: send 8b to 2 tag 4 cpu 1\n}\n' >>"$seeds/any"
+    put binary '\177\20\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0'
+    printf '\0\0\0\0\3\0\0\0\0\5\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0' >>"$seeds/binary"
+    printf '\1\0\0\0\3\0\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0' >>"$seeds/binary"
+    printf '\1\0\0\0' >>"$seeds/binary"
     put tree '/* two */ num_ranks 3\nrank 0 {\nsend 1b to 1\nsend 1b to 2 cpu 0 nic 0\n}\nrank 1 { recv 1b from 0\n}\nrank 2 {\nl1: recv 1b from 0\n}\n'
 }
 

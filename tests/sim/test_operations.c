@@ -42,17 +42,22 @@ static int read_text(const char *text, struct clab_goal **goal_p)
     return err;
 }
 
-// us
-static double run_on(const char *text, const struct clab_net *net)
+// us; frees the program
+static double run_goal(struct clab_goal *goal, const struct clab_net *net)
 {
     const struct clab_sim_options options = {.element_bytes = 1};
     struct clab_sim_result result;
-    struct clab_goal *goal;
-    assert_int_equal(read_text(text, &goal), CLAB_OK);
     assert_int_equal(clab_sim_goal(goal, net, &options, &result), CLAB_OK);
     assert_true(fabs(result.latency + result.bandwidth + result.reduce + result.wait - result.seconds) < 1e-15);
     clab_goal_free(goal);
     return result.seconds * 1e6;
+}
+
+static double run_on(const char *text, const struct clab_net *net)
+{
+    struct clab_goal *goal;
+    assert_int_equal(read_text(text, &goal), CLAB_OK);
+    return run_goal(goal, net);
 }
 
 static void takes(double wanted_us, double gap_us, bool core, const char *text)
@@ -147,6 +152,69 @@ static void test_a_rank_may_send_to_itself(void **state)
 {
     (void)state;
     takes(6, 0, false, "num_ranks 1\nrank 0 {\nsend 1001b to 0\nrecv 1001b from 0\n}\n");
+}
+
+// ---- the binary form -----------------------------------------------------------------------------------------
+
+static void put(FILE *out, uint64_t number, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        fputc((int)(number >> 8 * i & 255), out);
+}
+
+// What txt2bin writes of `num_ranks 2`, rank 0 `l1: send 1001b to 1 tag 7`, rank 1 `l1: recv 1001b from 0 tag 7`,
+// `l2: calc 5000 cpu 1`, `l2 requires l1`. `followed`: the operation that l1 is followed by.
+static int read_binary(uint32_t followed, struct clab_goal **goal_p)
+{
+    static const struct {
+        unsigned waits, type, peer, size, tag, cpu, ended;
+    } nodes[] = {{0, 1, 1, 1001, 7, 0, 0}, {0, 2, 0, 1001, 7, 0, 1}, {1, 3, 0, 5000, 0, 1, 0}};
+    char *bytes;
+    size_t size;
+    FILE *out = open_memstream(&bytes, &size);
+    assert_non_null(out);
+    put(out, 4223, 8);
+    put(out, 2, 4);
+    put(out, 1, 1);
+    for (int i = 0; i < 1 + 4 * 8; i++) // the highest nic, and where the ranks are
+        put(out, 0, 1);
+    for (int i = 0; i < 3; i++) {
+        if (i < 2) { // a rank: operations, of which one waits for nothing, the first
+            put(out, i == 0 ? 1 : 2, 4);
+            put(out, 1, 4);
+            put(out, 0, 4);
+        }
+        put(out, nodes[i].waits, 4);
+        put(out, nodes[i].type, 1);
+        put(out, nodes[i].peer, 4);
+        put(out, nodes[i].size, 8);
+        put(out, nodes[i].tag, 4);
+        put(out, nodes[i].cpu, 2); // and nic 0
+        put(out, nodes[i].ended, 8);
+        put(out, 0, 8);
+    }
+    put(out, followed, 4);
+    fclose(out);
+    FILE *in = fmemopen(bytes, size, "r");
+    const int err = clab_goal_read(in, "a.bin", goal_p);
+    fclose(in);
+    free(bytes);
+    return err;
+}
+
+static void test_the_binary_form_says_the_same(void **state)
+{
+    (void)state;
+    struct clab_net *net = new_loggp(0, false);
+    struct clab_log_held held;
+    struct clab_goal *goal;
+    assert_int_equal(read_binary(1, &goal), CLAB_OK);
+    assert_true(fabs(run_goal(goal, net) - (6 + 5)) < 1e-6);
+    clab_net_free(net);
+    clab_log_hold(&held);
+    assert_int_equal(read_binary(2, &goal), CLAB_EPARSE);
+    clab_log_release(&held);
+    assert_string_equal(held.text, "a.bin:3: rank 1: an operation waits for another that there is not");
 }
 
 // ---- other networks ------------------------------------------------------------------------------------------
@@ -300,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_irequires_waits_for_the_begin),
         cmocka_unit_test(test_ranks_come_in_any_order_and_messages_by_tag),
         cmocka_unit_test(test_a_rank_may_send_to_itself),
+        cmocka_unit_test(test_the_binary_form_says_the_same),
         cmocka_unit_test(test_operations_cost_what_stages_cost),
         cmocka_unit_test(test_operations_share_links_as_stages_do),
         cmocka_unit_test(test_schedules_become_programs_on_loggp),

@@ -5,6 +5,7 @@
 //   `[LABEL:] send SIZEb to RANK [tag T] [cpu C] [nic N]`, `recv SIZEb from RANK|-1 [tag T|-1] ...` (-1: any),
 //   `calc NANOSECONDS [cpu C] [nic N]`, `LABEL requires LABEL` (its end), `LABEL irequires LABEL` (its begin), in any
 //   order; comments are // and /* */.
+// - LogGOPSim's binary form is read, too (goal_binary.h).
 // - A *program* is what a file says, and need not be a schedule: the simulator runs it as it is (sim/sim.h).
 // - Written: the lane's number is the tag. A stage's operations require the end of the stage before it, which is a
 //   calculation of 0 ns that requires them all; a reduction is a calculation that requires its receive alone. Copies

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/vector.h"
+#include "core/schedule/formats/goal_binary.h"
 #include "core/schedule/formats/goal_build.h"
 #include "core/schedule/formats/goal_labels.h"
 #include "core/schedule/formats/goal_words.h"
@@ -277,6 +278,8 @@ static int take_all(struct reader *r)
 
 static int read_program(struct reader *r)
 {
+    if (goal_binary_is(&r->words))
+        return goal_binary_read(&r->words, &r->builder);
     CLAB_TRY(take_all(r));
     if (*r->head && !(r->builder.goal->head = strdup(r->head)))
         return CLAB_ENOMEM;

@@ -51,6 +51,33 @@ static void have(struct goal_words *w, size_t bytes)
         refill(w);
 }
 
+static int refuse_bytes(const struct goal_words *w)
+{
+    clab_error("%s:%u: larger than 4 GiB, the most that is read of a program: write it for fewer ranks or chunks",
+               w->path, w->line);
+    return CLAB_EPARSE;
+}
+
+int goal_words_bytes(struct goal_words *w, void *to, size_t n)
+{
+    have(w, n);
+    if (w->bytes > most_bytes)
+        return refuse_bytes(w);
+    if ((size_t)(w->end - w->at) < n) {
+        clab_error("%s: the file ends too early, behind %llu bytes", w->path, (unsigned long long)w->bytes);
+        return CLAB_EPARSE;
+    }
+    memcpy(to, w->at, n);
+    w->at += n;
+    return CLAB_OK;
+}
+
+bool goal_words_begin_with(struct goal_words *w, const void *bytes, size_t n)
+{
+    have(w, n);
+    return (size_t)(w->end - w->at) >= n && !memcmp(w->at, bytes, n);
+}
+
 static int end_line(struct goal_words *w)
 {
     if (w->line == UINT32_MAX) {
@@ -60,13 +87,6 @@ static int end_line(struct goal_words *w)
     w->line++;
     w->at++;
     return CLAB_OK;
-}
-
-static int refuse_bytes(const struct goal_words *w)
-{
-    clab_error("%s:%u: larger than 4 GiB, the most that is read of a program: write it for fewer ranks or chunks",
-               w->path, w->line);
-    return CLAB_EPARSE;
 }
 
 // A comment line above all else is kept, so that it can be written again.

@@ -31,6 +31,11 @@ void goal_words_close(struct goal_words *w);
 //   errors: CLAB_EPARSE (logged): the file ends in a comment, or has too many lines or bytes
 int goal_words_next(struct goal_words *w);
 
+// Pass `n` <= GOAL_STATEMENT bytes as they are.
+//   errors: CLAB_EPARSE (logged): the file has no more
+int goal_words_bytes(struct goal_words *w, void *to, size_t n);
+bool goal_words_begin_with(struct goal_words *w, const void *bytes, size_t n);
+
 // Log what there should be instead of what there is; and answer CLAB_EPARSE.
 void goal_words_log(const struct goal_words *w, const char *wanted);
 static inline int goal_words_fail(const struct goal_words *w, const char *wanted)
