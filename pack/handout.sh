@@ -6,7 +6,8 @@
 #
 # - FOLDER is made anew, in the shape of the source tree, so that programs find labs, networks and scripts above themselves.
 #   LABS=none leaves out the labs' programs, which graders do not need. TAR, if told, is the packed folder: the same bytes
-#   whenever the same sources were built by the same compiler.
+#   whenever the same sources were built by the same compiler. Only sources count: what else lies in the folder of the kit, such
+#   as work/ or class/, changes nothing.
 # - Programs and library are prebuilt, without symbols for a debugger. Other libraries are linked into them where the machine
 #   has their archives (lib*.a), so that a student needs a compiler and make alone.
 # - It holds no after.c, check.c, model.c, key.md, grade.c, no test, and no recorded run but the one that labs/table.md
@@ -79,11 +80,25 @@ oldest_glibc() { find "$to/build" -type f -perm -u+x -not -name labcc -exec objd
 
 # ---- what is copied --------------------------------------------------------------------------------------------
 
-# copy FOLDER FIND-EXPRESSION...: the files of FOLDER that fit, with their folders.
+folders='backends cmd core labs pack plots sim slides tests'
+
+# sources: the kit's own files in these folders. Without git, all that lies there.
+sources() {
+    if [ -n "$(git ls-files pack/handout.sh 2>/dev/null)" ]; then
+        git ls-files $folders
+    else
+        find $folders -type f
+    fi
+}
+
+# only_sources: of the paths in the input, those of the kit's own files.
+only_sources() { grep -xF -f "$to/sources"; }
+
+# copy FOLDER FIND-EXPRESSION...: the sources in FOLDER that fit, with their folders.
 copy() {
     local from=$1
     shift
-    find "$from" -type f \( "$@" \) -print0 | tar --null -T - -cf - | tar -C "$to" --no-same-owner -xf -
+    find "$from" -type f \( "$@" \) | only_sources | tar -T - -cf - | tar -C "$to" --no-same-owner -xf -
 }
 
 copy_all() {
@@ -106,29 +121,36 @@ copy_homework() {
         sed '/^## For teachers/,$d' labs/homework/README.md >"$to/labs/homework/README.md" &&
         sed -i '/^\[Sample A\]/d' "$to"/labs/homework/h[0-9]/rubric.md &&
         "$cc" -std=c11 -D_GNU_SOURCE -I. -Icore -Ilabs -MM $sources | tr -d '\\' | tr -s ' ' '\n' |
-            sed -n '/^labs\/homework\//p' | sort -u | tar -T - -cf - | tar -C "$to" --no-same-owner -xf -
+            sed -n '/^labs\/homework\//p' | sort -u | only_sources | tar -T - -cf - | tar -C "$to" --no-same-owner -xf -
 }
 
-# A link to a page that is not there becomes its text, and no page compares with a file that is not there.
-unlink_pages() {
-    local page link
-    sed -i '/^    diff .*after\.c$/d' "$to"/labs/*/lab.md
-    find "$to" -name '*.md' -print0 | while IFS= read -r -d '' page; do
-        grep -o '](\([^):]*\))' "$page" | sed 's/^](//; s/)$//' | sort -u | while read -r link; do
-            [ -z "${link%%#*}" ] || [ -e "$(dirname "$page")/${link%%#*}" ] ||
-                LINK_TO=$link perl -0pi -e 's/\[([^][]*)\]\(\Q$ENV{LINK_TO}\E\)/$1/g' "$page"
-        done
-    done
-}
+# No page compares with a file that is not there.
+uncompare_pages() { sed -i '/^    diff .*after\.c$/d' "$to"/labs/*/lab.md; }
 
-# Where a page names a file of the whole kit that is not here, it says so, once per page.
+# mark_absent PAGE: a link to a file that is not here becomes its text. Where that is a path, and where a code span is the path of a
+# source that is not here, the page says so, once per path. Commands stay as they are: no code block and no part of a span changes.
 mark_absent() {
-    local page path
+    PAGE_FOLDER=$(dirname "$1") TO=$to perl -0777 -pi -e '
+        BEGIN { open my $list, "<", "$ENV{TO}/sources"; my @all = split "\n", <$list>; %lost = map { $_ => 1 } grep { !-e "$ENV{TO}/$_" } @all; }
+        sub unlink_text {
+            my ($text, $target) = @_;
+            return "[$text]($target)" if $target =~ /^#/ || -e "$ENV{PAGE_FOLDER}/" . ($target =~ s/#.*//r);
+            return $text =~ m{^[\w-]*[./][\w./-]+$} ? "$text (not in this copy)" : $text;
+        }
+        sub mark { my $path = shift; return "`$path`" . ($lost{$path} && !$said{$path}++ ? " (not in this copy)" : ""); }
+        $_ = join "", map {
+            unless (/^```/ || /^    /) {
+                s/\[([^][]*)\]\(([^):]*)\)/unlink_text($1, $2)/ge;
+                s{`([\w.-]+(?:/[\w.-]+)+)`}{mark($1)}ge;
+            }
+            $_;
+        } split /(^```.*?^```$|^    [^\n]*$)/ms;' "$1"
+}
+
+mark_pages() {
+    local page
     find "$to" -name '*.md' -print0 | while IFS= read -r -d '' page; do
-        grep -oE '[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+' "$page" | sed 's/[.]$//' | sort -u | while read -r path; do
-            [ ! -f "$path" ] || [ -e "$to/$path" ] ||
-                LOST=$path perl -0pi -e 's/(?<![\w.\/-])(`?\Q$ENV{LOST}\E`?)(?![\w\/])/$1 (not in this copy)/' "$page"
-        done
+        mark_absent "$page" || return
     done
 }
 
@@ -156,10 +178,10 @@ write_readme() {
 # ---- all of it -------------------------------------------------------------------------------------------------
 
 make_folder() {
-    rm -rf "$to" && mkdir -p "$to/build/lib" "$to/licences" && gather_libraries && link_all && copy_all &&
+    rm -rf "$to" && mkdir -p "$to/build/lib" "$to/licences" && sources >"$to/sources" && gather_libraries && link_all && copy_all &&
         install -m 644 "$build/libcommlab.a" "$to/build/" && strip -g "$to/build/libcommlab.a" &&
         write_labcc && write_probes && install -m 644 LICENSE "$to/" && install -m 644 pack/handout/Makefile "$to/" &&
-        write_readme && unlink_pages && mark_absent && ln -s build/commlab "$to/commlab"
+        write_readme && uncompare_pages && mark_pages && rm "$to/sources" && ln -s build/commlab "$to/commlab"
 }
 
 pack_folder() {

@@ -11,9 +11,10 @@ fi
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ${!CLAB_*}
 shopt -s nullglob
 name=commlab-handout-test here=$scratch/home/$name
-mkdir -p "$scratch/home" "$scratch/again"
+mkdir -p "$scratch/home" "$scratch/kit"
+export SOURCE_DATE_EPOCH=1700000000
 
-# What `make handout` does when all is built: twice, since both must be the same.
+# What `make handout` does when all is built.
 pack() {
     LINK=$(awk -F' / ' '{ print $2 }' build/flags) LIBRARIES=$(awk -F' / ' '{ print $3 }' build/flags) \
         pack/handout.sh build "$1/$name" "$1.tar.gz"
@@ -36,9 +37,20 @@ says() {
 }
 programs() { find "$here/build" -type f -perm -u+x -not -name labcc; }
 
-packs_the_same_bytes_twice() {
-    why=$(pack "$scratch/again" 2>&1) || return 1
-    why="$(cmp "$scratch/first.tar.gz" "$scratch/again.tar.gz")"
+# copy_kit FOLDER: the sources, and a link to what is built; git knows them as its own, where there is git.
+copy_kit() {
+    { git ls-files 2>/dev/null | grep . || find CITATION.cff LICENSE backends cmd core labs pack plots sim slides tests -type f; } |
+        tar -T - -cf - | tar -C "$1" -xf - && ln -s "$PWD/build" "$1/build" || return
+    ! command -v git >/dev/null || (cd "$1" && git init -q && git add .) 2>&1
+}
+# What a teacher has in the folder of the kit is no source: the copy has a class, a student's work, a salt, and notes beside a lab.
+packs_the_same_bytes_beside_a_class() {
+    why=$(copy_kit "$scratch/kit") || return 1
+    (cd "$scratch/kit" && mkdir -p work/07 work/h3 class/h3/ada try/source && echo x | tee work/07/mine.c work/h3/network-1.net \
+        class/h3/ada/mine.c try/source/run_autograder work/next salt commlab >/dev/null && if [ -e .git ]; then echo x >labs/notes.md; fi)
+    why=$(cd "$scratch/kit" && pack "$scratch/again" 2>&1) || return 1
+    why=$(cmp "$scratch/first.tar.gz" "$scratch/again.tar.gz" 2>&1; diff -rq "$scratch/first" "$scratch/again" | head -5)
+    rm -rf "$scratch/kit" "$scratch/again"
     [ -z "$why" ]
 }
 names_no_folder_of_this_machine() {
@@ -94,13 +106,35 @@ links_to_what_is_there() {
     done < <(find "$here" -name '*.md' -print0)
 }
 
-# lost_paths FOLDER: "PAGE PATH" for each file of the kit that a page names, that is not there, and of which the page does not say so.
+# code_of PAGE: its code blocks and code spans, one a line; within a span, a new line is a space.
+code_of() {
+    perl -0777 -ne 'for (split /(^```.*?^```$|^    [^\n]*$)/ms) { print(/^(```|    )/ ? "$_\n" : map { tr/\n/ /r . "\n" } /`[^`]+`/g) }' "$1"
+}
+# changed_code FOLDER: "PAGE: CODE" for what a page of the handout shows as code, and the kit's own page does not.
+changed_code() {
+    local page source
+    (cd "$1" && find . -name '*.md' -not -path './work/*') | while read -r page; do
+        source=$page
+        [ "$page" != ./README.md ] || source=pack/handout/README.md
+        comm -13 <(code_of "$source" | sort -u) <(code_of "$1/$page" | sort -u) | sed "s|^|$page: |"
+    done | grep -vF './README.md: `licences/`'
+}
+leaves_commands_as_they_are() {
+    why=$(changed_code "$here"; grep -rnE --include='*.md' '\./commlab`? \(not in' "$here")
+    [ -z "$why" ] || return 1
+    why='a command that is changed is not found'
+    mkdir -p "$scratch/changed/labs" && cp labs/table.md "$scratch/changed/labs/" &&
+        sed -i '$a Type `./commlab (not in this copy) next`.' "$scratch/changed/labs/table.md" && [ -n "$(changed_code "$scratch/changed")" ]
+}
+
+# lost_paths FOLDER: "PAGE PATH" for each source of the kit whose path is a code span of a page, that is not there, and of which the
+# page does not say so.
 lost_paths() {
     local page path
     find "$1" -name '*.md' -print | while read -r page; do
-        grep -oE '[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+' "$page" | sed 's/[.]$//' | sort -u | while read -r path; do
-            [ ! -f "$path" ] || [ -e "$1/$path" ] || grep -qF "$path (not in this copy)" "$page" ||
-                grep -qF "$path\` (not in this copy)" "$page" || echo "$page $path"
+        code_of "$page" | sed -nE 's|^`([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+)`$|\1|p' | sort -u | while read -r path; do
+            [ ! -f "$path" ] || [[ $path == ./* || $path == work/* ]] || [ -e "$1/$path" ] || grep -qF "$path\` (not in this copy)" "$page" ||
+                echo "$page $path"
         done
     done
 }
@@ -230,9 +264,9 @@ gives_each_reference_all_points() {
     done
 }
 
-check packs_the_same_bytes_twice
+check packs_the_same_bytes_beside_a_class
 check_each names_no_folder_of_this_machine needs_no_other_library says_what_to_do_first names_the_mistake_of_a_program
-check_each passes_a_program_that_is_mended links_to_what_is_there names_no_file_that_is_not_there
+check_each passes_a_program_that_is_mended links_to_what_is_there leaves_commands_as_they_are names_no_file_that_is_not_there
 check_with inih runs_a_lab_and_tools
 check_each has_no_file_that_solves has_no_line_of_a_solution would_find_a_line_of_a_solution has_no_symbol_of_a_solution
 check builds_what_a_student_has_changed
