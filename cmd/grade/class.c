@@ -22,6 +22,7 @@
 
 #include "cmd/command.h"
 #include "cmd/grade/class.h"
+#include "cmd/grade/inside.h"
 #include "cmd/grade/seed.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
@@ -63,7 +64,7 @@ static int read_line(int argc, char **argv, struct class *class)
             "Grade a homework of a whole class. DIR has a folder per student, named by the ID, with what was handed in. "
             "Writes DIR/HW.html, a page to read; DIR/HW.csv, a row per student; DIR/HW.results/ID.csv and ID.txt, the tests of each; "
             "DIR/HW.questions.csv, two questions to ask each student; and DIR/HW.jplag, folders for JPlag. DIR/HW.person.csv is "
-            "a form for the points that a person gives: fill it in and run this again, and DIR/HW.grades.csv has the sums for "
+            "a form for the points that a person gives: fill it in and run this again with the same --salt, and DIR/HW.grades.csv has the sums for "
             "your gradebook. What was graded already, and is the same, is not graded again.",
         .argument = take_folder,
     };
@@ -213,7 +214,9 @@ static int read_result(const struct class *class, const struct paths *p, struct 
         if (!strcmp(clab_csv_cell(&csv, row, "status"), "rejected"))
             s->status = CLASS_REJECTED;
     }
-    if (s->status == CLASS_REJECTED && s->messages[0])
+    s->is_broken =
+        s->status == CLASS_GRADED && s->messages[0] && strstr(s->messages[0], GRADE_NOT_COMPILED) == s->messages[0];
+    if ((s->status == CLASS_REJECTED || s->is_broken) && s->messages[0])
         s->reason = strndup(s->messages[0], strcspn(s->messages[0], "\n"));
     clab_csv_free(&csv);
     return CLAB_OK;
@@ -244,12 +247,14 @@ static char *shown(const char *name)
 // What was handed in names another student: maybe it lies in the wrong folder, or was made for another task.
 static void look_at_owner(const struct paths *p, const char *name, struct class_student *s)
 {
-    char owner[HOMEWORK_STUDENT];
-    if (s->status == CLASS_GRADED && homework_student_of(p->folder, owner) && strcmp(owner, name) &&
-        asprintf(&s->reason,
-                 "its student.txt names '%s': is it in the right folder? It is graded with the task of '%s'", owner,
-                 name) < 0)
+    char owner[HOMEWORK_STUDENT], *before = s->reason;
+    if (s->status != CLASS_GRADED || !homework_student_of(p->folder, owner) || !strcmp(owner, name))
+        return;
+    if (asprintf(&s->reason,
+                 "%s%sits student.txt names '%s': is it in the right folder? It is graded with the task of '%s'",
+                 before ? before : "", before ? "; " : "", owner, name) < 0)
         s->reason = NULL;
+    free(before);
 }
 
 static int judge(const struct class *class, char *name, struct class_student *s)
@@ -264,6 +269,9 @@ static int judge(const struct class *class, char *name, struct class_student *s)
     if (!has_key(p.key, key) || read_result(class, &p, s) != CLAB_OK)
         s->reason = read_reason(p.log);
     look_at_owner(&p, name, s);
+    class_content(class, p.folder, s->content);
+    if (s->status == CLASS_UNGRADED || !strcmp(s->content, class->starter))
+        *s->content = 0;
     return class_ask(class, p.questions, s);
 }
 
@@ -371,16 +379,82 @@ static int write_all(struct class *class, const struct clab_table *table)
     return err;
 }
 
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+// The first few of those with this property, by name: ": ada, bob and 7 more".
+static void say_names(const struct class *class, bool (*has)(const struct class_student *s))
+{
+    enum { MOST_NAMES = 6 };
+    int n = 0;
+    for (int i = 0; i < class->nstudents; i++)
+        if (has(&class->students[i]) && n++ < MOST_NAMES)
+            printf("%s%s", n == 1 ? ": " : ", ", class->students[i].id);
+    if (n > MOST_NAMES)
+        printf(" and %d more", n - MOST_NAMES);
+}
+
+static int count_of(const struct class *class, bool (*has)(const struct class_student *s))
+{
+    int n = 0;
+    for (int i = 0; i < class->nstudents; i++)
+        n += has(&class->students[i]);
+    return n;
+}
+
+static bool is_new(const struct class_student *s)
+{
+    return s->is_new;
+}
+
+static bool is_broken(const struct class_student *s)
+{
+    return s->is_broken;
+}
+
+static bool wants_person(const struct class_student *s)
+{
+    return s->status != CLASS_UNGRADED && isnan(class_total(s));
+}
+
+static void say_new_rows(const struct class *class)
+{
+    if (!count_of(class, is_new))
+        return;
+    printf("%s/%s.person.csv has a new row", class->folder, class->id);
+    say_names(class, is_new);
+    printf("\n");
+}
+
+// Who can not be compiled, and whose files are the same.
+static void say_to_look_at(const struct class *class)
+{
+    const int n = count_of(class, is_broken);
+    if (n) {
+        printf("%d submission%s can not be compiled", n, plural(n));
+        say_names(class, is_broken);
+        printf("\n");
+    }
+    for (int i = 0; i < class->nstudents; i++) {
+        int next = class_has_same_before(class, i) ? -1 : class_next_same(class, i);
+        if (next >= 0)
+            printf("Equal byte for byte: %s", class->students[i].id);
+        for (; next >= 0; next = class_next_same(class, next))
+            printf(", %s%s", class->students[next].id, class_next_same(class, next) < 0 ? ": ask who wrote it\n" : "");
+    }
+}
+
 // How far the person is, and where the sums are.
 static void say_sums(const struct class *class)
 {
-    int left = 0;
-    for (int i = 0; i < class->nstudents; i++)
-        left += class->students[i].status != CLASS_UNGRADED && isnan(class_total(&class->students[i]));
-    if (left)
-        printf(
-            "A person's points are missing for %d student%s: write them into %s/%s.person.csv, and type this again.\n",
-            left, left == 1 ? "" : "s", class->folder, class->id);
+    const int left = count_of(class, wants_person);
+    if (left) {
+        printf("A person's points are missing for %d student%s", left, plural(left));
+        say_names(class, wants_person);
+        printf(". Write them into %s/%s.person.csv, and type this again.\n", class->folder, class->id);
+    }
     printf("For your gradebook: %s/%s.grades.csv, the sums of 100\n", class->folder, class->id);
 }
 
@@ -389,12 +463,15 @@ static void say_all(const struct class *class)
     int count[3] = {0};
     for (int i = 0; i < class->nstudents; i++)
         count[class->students[i].status]++;
-    printf("\n%d students: %d graded, %d rejected, %d not graded. Read %s/%s.html\n", class->nstudents,
-           count[CLASS_GRADED], count[CLASS_REJECTED], count[CLASS_UNGRADED], class->folder, class->id);
+    printf("\n%d student%s: %d graded, %d rejected, %d not graded. Read %s/%s.html\n", class->nstudents,
+           plural(class->nstudents), count[CLASS_GRADED], count[CLASS_REJECTED], count[CLASS_UNGRADED], class->folder,
+           class->id);
     printf("The table: %s/%s.csv. Each student's tests: %s/%s.results/\n", class->folder, class->id, class->folder,
            class->id);
     printf("Two questions for each: %s/%s.questions.csv. For JPlag: %s/%s.jplag/\n", class->folder, class->id,
            class->folder, class->id);
+    say_to_look_at(class);
+    say_new_rows(class);
     if (class->salt)
         say_sums(class);
     else
@@ -428,6 +505,25 @@ static void fill_columns(const struct class *class, struct clab_column columns[]
     columns[FIXED + class->ntests] = (struct clab_column){.name = "reason", .kind = CLAB_KIND_TEXT};
 }
 
+// What a starter has is nobody's own.
+static int name_starter(struct class *class)
+{
+    char path[PATH_MAX], *root;
+    CLAB_TRY(kit_root(&root));
+    if (snprintf(path, sizeof path, "%s/labs/homework/%s/starter", root, class->id) < PATH_MAX)
+        class_content(class, path, class->starter);
+    free(root);
+    return CLAB_OK;
+}
+
+static int check_salt(const struct class *class)
+{
+    char *salt = NULL;
+    const int err = class->salt ? homework_read_salt("class", class->salt, &salt) : CLAB_OK;
+    free(salt);
+    return err;
+}
+
 static int grade_class(struct class *class)
 {
     struct clab_column columns[FIXED + CLASS_TESTS + 1];
@@ -437,7 +533,10 @@ static int grade_class(struct class *class)
         class->ntests++;
         class->most += test->points;
     }
+    CLAB_TRY(check_salt(class));
+    CLAB_TRY(class_check_folder(class));
     CLAB_TRY(class_key_begin(class));
+    CLAB_TRY(name_starter(class));
     CLAB_TRY(path_to(class, ".results", results));
     CLAB_TRY(kit_make_folder(results));
     fill_columns(class, columns);

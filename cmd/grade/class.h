@@ -2,7 +2,8 @@
 // What the files of `commlab class` share.
 //
 // - class.c       the command: grades each student, and writes the table.
-// - class_key.c   whether a result is still that of what is handed in.
+// - class_folder.c  refuses a folder that is another homework's, before anything is written.
+// - class_key.c   whether a result is still that of what is handed in, and who handed in the same bytes.
 // - class_page.c  the page that a teacher reads.
 // - class_person.c  the points that a person gives, and the sums for a gradebook.
 // - class_more.c  two questions per student, and the folders for JPlag.
@@ -25,10 +26,13 @@ struct class_student {
     double points[CLASS_TESTS]; // NAN where there are none
     double sum;
     char *messages[CLASS_TESTS]; // lines
-    char *reason;       // of one that is rejected or not graded, or is graded and has another's student.txt; or NULL
-    bool is_read;       // a row of the person's form is this student's
-    double person, off; // points by a person, NAN: none yet; points taken off
-    char *comment;      // the person's; or NULL
+    char *reason;                // of one that is rejected or not graded, or is graded but wants a look; or NULL
+    bool is_broken;              // graded, but what was handed in can not be compiled
+    bool is_read;                // a row of the person's form is this student's
+    bool is_new;                 // that row was added by this run
+    char content[CLASS_KEY];     // a name for the bytes that were handed in; "" for none, or the starter's
+    double person, off;          // points by a person, NAN: none yet; points taken off
+    char *comment;               // the person's; or NULL
     bool has_questions;
     struct homework_question questions[HOMEWORK_QUESTIONS];
 };
@@ -38,7 +42,8 @@ struct class
     const char *folder, *id, *salt; // DIR, "h2", a file or NULL
     const struct homework *homework;
     int ntests;
-    double most; // points by the machine
+    double most;             // points by the machine
+    char starter[CLASS_KEY]; // the content of the starter
     struct class_student *students;
     int nstudents, room;
 };
@@ -49,10 +54,20 @@ struct class
 int class_key_begin(const struct class *class);
 int class_key(const struct class *class, const char *student, const char *folder, char key_p[CLASS_KEY]);
 
+// Refuses, in one line, a folder that is no class of this homework, or whose grades a run without a salt would replace.
+//   errors: CLAB_ENOENT, CLAB_EINVAL (logged)
+int class_check_folder(const struct class *class);
+
+// A name for what was handed in, whoever did: the homework's file, or all files of the folder but student.txt. "": nothing
+void class_content(const struct class *class, const char *folder, char content_p[CLASS_KEY]);
+// The next student who handed in the same bytes as student i; -1: none. And whether a student before i did.
+int class_next_same(const struct class *class, int i);
+bool class_has_same_before(const struct class *class, int i);
+
 // DIR/HW.html.  errors: those of clab_output_open
 int class_page_write(const struct class *class, const char *path);
 
-// DIR/HW.person.csv: read into the students if it is there, else written as a form.
+// DIR/HW.person.csv: written as a form, or read into the students if it is there. Who has no row gets one at its end.
 //   errors: CLAB_EPARSE (a row that can not be, logged), those of clab_table_write_csv
 int class_person(struct class *class, const char *path);
 // A student's sum of 100: the machine's and the person's points, less what is taken off. NAN: a part is missing

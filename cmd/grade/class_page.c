@@ -100,21 +100,21 @@ static int summarize(const struct class *class, struct summary *s)
 
 // ---- what needs somebody -------------------------------------------------------------------------------------------
 
-static bool has_reason(const struct class_student *s, int status)
+static bool has_reason(const struct class_student *s, int status, bool is_broken)
 {
-    return (int)s->status == status && (status != CLASS_GRADED || s->reason);
+    return (int)s->status == status && s->is_broken == is_broken && (status != CLASS_GRADED || s->reason);
 }
 
 // A table of those with this status; graded ones only if there is something to look at.
-static void put_reasons(FILE *out, const struct class *class, int status, const char *title)
+static void put_reasons(FILE *out, const struct class *class, int status, bool is_broken, const char *title)
 {
     int n = 0;
     for (int i = 0; i < class->nstudents; i++)
-        n += has_reason(&class->students[i], status);
+        n += has_reason(&class->students[i], status, is_broken);
     if (n)
         fprintf(out, "<h2>%s (%d)</h2>\n<table><tbody>\n", title, n);
     for (int i = 0; i < class->nstudents; i++)
-        if (has_reason(&class->students[i], status)) {
+        if (has_reason(&class->students[i], status, is_broken)) {
             fputs("<tr class=\"bad\"><td class=\"id\">", out);
             put(out, class->students[i].id);
             fputs("</td><td>", out);
@@ -124,13 +124,36 @@ static void put_reasons(FILE *out, const struct class *class, int status, const 
     fputs(n ? "</tbody></table>\n" : "", out);
 }
 
+// A row per group of students who handed in the same bytes.
+static void put_equal(FILE *out, const struct class *class)
+{
+    int groups = 0;
+    for (int i = 0; i < class->nstudents; i++) {
+        int next = class_has_same_before(class, i) ? -1 : class_next_same(class, i);
+        if (next < 0)
+            continue;
+        if (!groups++)
+            fputs("<h2>Equal byte for byte: ask who wrote it</h2>\n<table><tbody>\n", out);
+        fputs("<tr class=\"bad\"><td>", out);
+        put(out, class->students[i].id);
+        for (; next >= 0; next = class_next_same(class, next)) {
+            fputs(", ", out);
+            put(out, class->students[next].id);
+        }
+        fputs("</td></tr>\n", out);
+    }
+    fputs(groups ? "</tbody></table>\n" : "", out);
+}
+
 static void put_to_do(FILE *out, const struct class *class, const struct summary *s)
 {
     if (s->count[CLASS_REJECTED] + s->count[CLASS_UNGRADED] == 0)
         fputs("<p>Nobody is rejected, and all are graded.</p>\n", out);
-    put_reasons(out, class, CLASS_REJECTED, "Rejected: read the file, and talk with the student first");
-    put_reasons(out, class, CLASS_UNGRADED, "Not graded: no points until somebody mends this");
-    put_reasons(out, class, CLASS_GRADED, "Graded, maybe for the wrong student");
+    put_reasons(out, class, CLASS_REJECTED, false, "Rejected: read the file, and talk with the student first");
+    put_reasons(out, class, CLASS_UNGRADED, false, "Not graded: no points until somebody mends this");
+    put_reasons(out, class, CLASS_GRADED, true, "Graded, but it can not be compiled");
+    put_reasons(out, class, CLASS_GRADED, false, "Graded, maybe for the wrong student");
+    put_equal(out, class);
 }
 
 // ---- the figure ------------------------------------------------------------------------------------------------
@@ -204,7 +227,7 @@ static void put_test(FILE *out, const struct class *class, const struct summary 
     fprintf(
         out,
         "%s</td><td class=\"n\">%.4g of %.4g</td><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%d</td>"
-            "<td style=\"width:22%%\">",
+        "<td style=\"width:22%%\">",
         t->hidden ? " <span class=\"soft\">(hidden)</span>" : "", sum / s->ngraded, t->points, full,
         s->ngraded - full - none, none);
     put_bar(out, "full", full, s->ngraded);
@@ -323,7 +346,7 @@ static int put_lessons(FILE *out, const struct class *class)
             fputs(
                 "<h2>What most of them stumbled over</h2>\n<p class=\"soft\">Messages of the first test that lacks points, which "
                 "several students have apart from their numbers. The numbers are one student's.</p>\n"
-                  "<table><thead><tr><th class=\"n\">students</th><th>test</th><th>message"
+                "<table><thead><tr><th class=\"n\">students</th><th>test</th><th>message"
                 "</th></tr></thead><tbody>\n",
                 out);
         fprintf(out, "<tr><td class=\"n\">%d</td><td class=\"id\">%s</td><td>", l->count,
@@ -408,15 +431,17 @@ static void put_head(FILE *out, const struct class *class, const struct summary 
     fputs(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n<title>",
         out);
-    fprintf(out, "%s: %d students</title>\n%s</head><body>\n<h1>", class->id, class->nstudents, style);
+    fprintf(out, "%s: %d student%s</title>\n%s</head><body>\n<h1>", class->id, class->nstudents,
+            class->nstudents == 1 ? "" : "s", style);
     if (s->ngraded)
         fprintf(out, "Half of the class has %.4g of %.4g points or more", s->quartiles[2], class->most);
     else
         fputs("Nobody is graded", out);
     fprintf(out, "</h1>\n<p>Homework %s, ", class->id);
     put(out, class->homework->title);
-    fprintf(out, ": %d students, %d graded, %d rejected, %d not graded. ", class->nstudents, s->count[CLASS_GRADED],
-            s->count[CLASS_REJECTED], s->count[CLASS_UNGRADED]);
+    fprintf(out, ": %d student%s, %d graded, %d rejected, %d not graded. ", class->nstudents,
+            class->nstudents == 1 ? "" : "s", s->count[CLASS_GRADED], s->count[CLASS_REJECTED],
+            s->count[CLASS_UNGRADED]);
     if (s->ngraded)
         fprintf(
             out,
@@ -436,12 +461,12 @@ static void put_foot(FILE *out, const struct class *class)
         out,
         "<h2>Compare their files</h2>\n<p>%s.jplag holds what each student wrote, and the starter. With "
         "<a href=\"https://github.com/jplag/JPlag\">JPlag</a>:</p>\n"
-            "<pre>java -jar jplag.jar -l %s -bc %s.jplag/base %s.jplag/submissions</pre>\n"
+        "<pre>java -jar jplag.jar -l %s -bc %s.jplag/base %s.jplag/submissions</pre>\n"
         "<p class=\"soft\">Files of the same class give the same page. %s.csv has this table, %s.questions.csv the questions; "
         "%s.person.csv is your form, and %s.grades.csv has the sums for a gradebook.</p>\n"
         "</body></html>\n",
-        class->id, end && !strcmp(end, ".c") ? "c" : "text", class->id, class->id, class->id, class->id,
-        class->id, class->id);
+        class->id, end && !strcmp(end, ".c") ? "c" : "text", class->id, class->id, class->id, class->id, class->id,
+        class->id);
 }
 
 int class_page_write(const struct class *class, const char *path)

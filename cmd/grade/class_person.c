@@ -2,7 +2,7 @@
 // What a person gives, beside the machine (class.h): a form to fill in, and the sums for a gradebook.
 //
 // - DIR/HW.person.csv has a row per student: points by the rubric, points taken off, a comment. The first run writes it
-//   with empty cells; later runs read it, and never change it.
+//   with empty cells; later runs read it, and never change a row. Students who came later get a row at its end.
 // - DIR/HW.grades.csv has what a learning platform imports: a student's ID, and one number. It is empty where a part is
 //   missing, so that an import gives nobody half a grade.
 
@@ -15,6 +15,7 @@
 #include "cmd/grade/seed.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
+#include "core/base/log.h"
 #include "core/base/table.h"
 
 // ---- the form ----------------------------------------------------------------------------------------------------
@@ -78,6 +79,50 @@ static int read_row(struct class *class, const struct clab_csv *csv, int row)
     return s->comment ? CLAB_OK : CLAB_ENOMEM;
 }
 
+// How a line of the file ends: editors and spreadsheets differ. is_open: whether the last line has no end
+static const char *line_end(const char *path, bool *is_open_p)
+{
+    FILE *file = fopen(path, "re");
+    int c, last = '\n', before = 0;
+    while (file && (c = getc(file)) != EOF) {
+        before = c == '\n' ? last : before;
+        last = c;
+    }
+    if (file)
+        fclose(file);
+    *is_open_p = last != '\n';
+    return before == '\r' ? "\r\n" : "\n";
+}
+
+// A row with nothing but the ID, in the form's own columns.
+static void put_row(FILE *out, const struct clab_csv *csv, const char *id, const char *end)
+{
+    for (int i = 0; i < csv->ncolumns; i++)
+        fprintf(out, "%s%s", i ? "," : "", strcmp(csv->cells[i], "student") ? "" : id);
+    fputs(end, out);
+}
+
+static int add_rows(struct class *class, const struct clab_csv *csv, const char *path)
+{
+    bool is_open;
+    const char *end = line_end(path, &is_open);
+    FILE *file = NULL;
+    for (int i = 0; i < class->nstudents; i++) {
+        struct class_student *s = &class->students[i];
+        if (s->is_read || !homework_is_student(s->id))
+            continue;
+        if (!file && !(file = fopen(path, "ae"))) {
+            clab_error("class: %s can not be written: %s has no row in it; make it writable, then again", path, s->id);
+            return CLAB_EIO;
+        }
+        fputs(is_open ? end : "", file);
+        is_open = false;
+        put_row(file, csv, s->id, end);
+        s->is_new = true;
+    }
+    return file && fclose(file) ? CLAB_EIO : CLAB_OK;
+}
+
 static int read_form(struct class *class, const char *path)
 {
     struct clab_csv csv;
@@ -85,6 +130,8 @@ static int read_form(struct class *class, const char *path)
     int err = CLAB_OK;
     for (int row = 0; row < csv.nrows && !err; row++)
         err = read_row(class, &csv, row);
+    if (!err)
+        err = add_rows(class, &csv, path);
     clab_csv_free(&csv);
     return err;
 }

@@ -97,23 +97,6 @@ static int find_submission(const struct request *request, struct grading *g)
     return CLAB_ENOENT;
 }
 
-// Its first line. Freed by the caller.
-static int read_salt(const char *path, char **salt_p)
-{
-    struct clab_input input;
-    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SETTINGS, &input));
-    const size_t length = strcspn(input.text, "\r\n");
-    char *salt = strndup(input.text, length);
-    clab_input_close(&input);
-    if (salt && length >= 8) {
-        *salt_p = salt;
-        return CLAB_OK;
-    }
-    free(salt);
-    clab_error("grade: %s: the first line is the class's salt, of at least 8 characters: write a long random one there", path);
-    return CLAB_EPARSE;
-}
-
 // The guest inherits nothing of ours but where programs and its files lie.
 static int clean_environment(const char *box)
 {
@@ -213,7 +196,7 @@ static int run_grade(int argc, char **argv)
     struct grading *g = calloc(1, sizeof *g);
     int err = g ? read_line(argc, argv, &request) : CLAB_ENOMEM;
     if (!err && request.salt)
-        err = read_salt(request.salt, &salt);
+        err = homework_read_salt("grade", request.salt, &salt);
     if (!err)
         err = kit_root(&root);
     if (!err)

@@ -206,7 +206,7 @@ static bool compile(struct grading *g, char *const argv[])
 {
     const struct grading_run run = run_boxed(g, COMPILER, argv, compile_seconds);
     if (!run.ended)
-        grading_fail(g, NULL, "it can not be compiled: %s", run.why);
+        grading_fail(g, NULL, GRADE_NOT_COMPILED ": %s", run.why);
     return run.ended;
 }
 

@@ -56,6 +56,7 @@ struct grade_files {
     const char *csv, *json, *junit, *gradescope; // NULL: not written
 };
 #define GRADE_AS_ABOVE "the same as above" // instead of a long message that the test before has, too
+#define GRADE_NOT_COMPILED "it can not be compiled" // how such a message begins
 void grade_print(const struct grading *g);
 // The files hold neither times nor machines: the same submission gives the same bytes.
 //   errors: CLAB_EIO, CLAB_EUNSUPPORTED (no JSON here), CLAB_ENOMEM

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "core/base/called.h"
 #include "core/base/err.h"
+#include "core/base/input.h"
 #include "core/base/log.h"
 
 enum { MOST_STUDENT = HOMEWORK_STUDENT - 1 };
@@ -69,6 +71,23 @@ bool homework_student_of(const char *folder, char student_p[HOMEWORK_STUDENT])
     return homework_is_student(student_p);
 }
 
+int homework_read_salt(const char *command, const char *path, char **salt_p)
+{
+    struct clab_input input;
+    CLAB_TRY(clab_input_open(path, CLAB_INPUT_SETTINGS, &input));
+    const size_t length = strcspn(input.text, "\r\n");
+    char *salt = strndup(input.text, length);
+    clab_input_close(&input);
+    if (salt && length >= 8) {
+        *salt_p = salt;
+        return CLAB_OK;
+    }
+    free(salt);
+    clab_error("%s: %s: the first line is the class's salt, of at least 8 characters: write a long random one there",
+               command, path);
+    return CLAB_EPARSE;
+}
+
 #ifdef HAVE_SODIUM
 // Each part with the 0 behind it, so that no two parts can be mistaken for others.
 static void add(crypto_generichash_state *state, const char *text)
@@ -100,8 +119,8 @@ int homework_seed(const char *salt, const char *student, const char *name, uint6
 int homework_seed(const char *salt, const char *student, const char *name, uint64_t *seed_p)
 {
     (void)salt, (void)student, (void)name, (void)seed_p;
-    clab_error("a student's own numbers need libsodium, and this build has none: %s installs it, then %s",
-               clab_setup(), clab_rebuild());
+    clab_error("a student's own numbers need libsodium, and this build has none: %s installs it, then %s", clab_setup(),
+               clab_rebuild());
     return CLAB_EUNSUPPORTED;
 }
 #endif

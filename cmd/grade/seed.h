@@ -20,6 +20,10 @@ int homework_check_student(const char *command, const char *student);
 enum { HOMEWORK_STUDENT = 65 }; // room for an ID
 bool homework_student_of(const char *folder, char student_p[HOMEWORK_STUDENT]);
 
+// The class's secret: the first line of the file `path`. Freed by the caller.
+//   errors: those of clab_input_open, CLAB_EPARSE (too short), each logged; the latter behind the command's name
+int homework_read_salt(const char *command, const char *path, char **salt_p);
+
 // A number that depends on the student, the salt and the name alone, the same on every machine.
 //   salt: NULL for what the student sees
 //   errors: CLAB_EUNSUPPORTED (built without libsodium; logged)

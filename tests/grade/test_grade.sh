@@ -220,7 +220,9 @@ adds_the_points_of_a_person() {
     echo dan >"$class/cid/student.txt"
     graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="$(cat "$scratch/out")"
-    [ "$(grep -oE '^.* h2 ' "$scratch/out" | awk '{ print length }' | sort -u | wc -l)" -eq 1 ] && grep -q 'missing for 3 students' "$scratch/out" || return 1
+    [ "$(grep -oE '^.* h2 ' "$scratch/out" | awk '{ print length }' | sort -u | wc -l)" -eq 1 ] &&
+        grep -q "missing for 3 students: bob, cid, $long\\. Write" "$scratch/out" && grep -qx "Equal byte for byte: bob, cid, $long: ask who wrote it" "$scratch/out" &&
+        grep -q "<td>bob, cid, $long</td>" "$class/h2.html" || return 1
     why="$(cat "$class/h2.person.csv" "$class/h2.grades.csv" "$class/h2.csv")"
     grep -qx 'student,points,off,comment' "$class/h2.person.csv" && grep -qx 'bob,,,' "$class/h2.person.csv" && grep -qx 'bob,,100,' "$class/h2.grades.csv" &&
         grep -q "^cid,h2,80,graded,.*its student.txt names 'dan'" "$class/h2.csv" && grep -q '<h2>Graded, maybe for the wrong student (1)' "$class/h2.html" || return 1
@@ -229,6 +231,16 @@ adds_the_points_of_a_person() {
     why="$(cat "$class/h2.grades.csv")"
     grep -qx 'bob,87.5,100,"80 of 80 by the machine, 12.5 of 20 by a person, 5 taken off: late, by a day"' "$class/h2.grades.csv" &&
         grep -qx 'cid,80,100,"80 of 80 by the machine, 0 of 20 by a person"' "$class/h2.grades.csv" && grep -qx "$long,,100," "$class/h2.grades.csv" || return 1
+    cp "$class/h2.person.csv" "$scratch/form" && mkdir -p "$class/dan" && echo 'dan,,,' >>"$scratch/form" &&
+        sed 's/^#include.*h2.h"$/&\nstatic int wrong = h2;/' $reference >"$class/dan/mine.c" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
+    why="$(cat "$scratch/out"; diff "$scratch/form" "$class/h2.person.csv"; grep dan "$class/h2.csv")"
+    cmp -s "$scratch/form" "$class/h2.person.csv" && grep -q 'h2.person.csv has a new row: dan$' "$scratch/out" && grep -q '^1 submission can not be compiled: dan$' "$scratch/out" &&
+        grep -qE '^dan,h2,0,graded,80,0,0,0,0,"?it can not be compiled: ' "$class/h2.csv" && grep -q '<h2>Graded, but it can not be compiled (1)' "$class/h2.html" || return 1
+    # A spreadsheet's form: its line ends, columns of its own, and no end of the last line.
+    printf 'note,student,points,off,comment\r\nread,bob,1,,x' >"$class/h2.person.csv" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
+    why="$(cat -A "$class/h2.person.csv")"
+    [ "$(sed -n 2,3p "$class/h2.person.csv")" = $'read,bob,1,,x\r\n,cid,,,\r' ] && graded_class "$class" --homework h2 --salt "$scratch/salt" &&
+        ! grep -q 'new row' "$scratch/out" && cp "$scratch/form" "$class/h2.person.csv" || return 1
     local subject=("$commlab" class)
     sed -i 's/^bob,12.5/bob,21/' "$class/h2.person.csv" && run 2 "$class" --homework h2 --salt "$scratch/salt"
     why="$(cat "$scratch/err")"
@@ -236,6 +248,18 @@ adds_the_points_of_a_person() {
     sed -i 's/^bob,21/eve,20/' "$class/h2.person.csv" && run 2 "$class" --homework h2 --salt "$scratch/salt"
     why="$(cat "$scratch/err")"
     grep -q "'eve' is no student of this class" "$scratch/err"
+}
+# A wrong salt, homework or folder, and practice in the place of grades: one line, and nothing is written.
+refuses_a_wrong_class() {
+    local subject=("$commlab" class) class=$scratch/class
+    mkdir -p "$scratch/term/h3/ada" "$scratch/term/h1" && find "$scratch/term" "$class" -type f -exec cat {} + | cksum >"$scratch/before" || return 1
+    refuses 2 'none' "$class" --homework h2 --salt "$scratch/none" && refuses 2 'at least 8 characters' "$class" --homework h2 --salt <(echo x) &&
+        refuses 2 'add --salt FILE' "$class" --homework h2 && refuses 2 '--homework says h3' "$class" --homework h3 --salt "$scratch/salt" &&
+        refuses 2 'is the folder of a homework' "$scratch/term" --homework h3 && refuses 2 'type --homework h3' "$scratch/term/h3/" --homework h2 &&
+        refuses 2 'there is no such folder' "$scratch/nowhere" --homework h2 || return 1
+    why="$(ls -R "$scratch/term" "$scratch/nowhere" 2>&1)"
+    [ ! -e "$scratch/nowhere" ] && [ "$(find "$scratch/term" | wc -l)" -eq 4 ] &&
+        find "$scratch/term" "$class" -type f -exec cat {} + | cksum | cmp -s - "$scratch/before"
 }
 # Cheats beside honest ones: in the same folder, and in turns.
 costs_nobody_else_anything() {
@@ -294,7 +318,7 @@ else
         makes_a_page_of_a_class asks_each_student_two_questions asks_of_each_homework \
         makes_folders_for_jplag goes_on_where_it_was_killed \
         grades_none_again_that_has_not_changed grades_all_again_with_another_salt goes_on_behind_what_can_not_be_graded \
-        adds_the_points_of_a_person costs_nobody_else_anything leaves_nothing_behind; do
+        refuses_a_wrong_class adds_the_points_of_a_person costs_nobody_else_anything leaves_nothing_behind; do
         check $name
     done
 fi
