@@ -24,9 +24,10 @@
 #include "cmd/sim/commands.h"
 #include "cmd/sim/given_net.h"
 #include "cmd/sim/print.h"
+#include "cmd/sim/ranks.h"
 #include "cmd/sim/why.h"
 
-enum { RANKS_AT_MOST = 1 << 24, CALLS_AT_MOST = 1000, SECONDS_AT_MOST = 3600 };
+enum { CALLS_AT_MOST = 1000 };
 static const char doc[] =
     "Predict the time of COLLECTIVE on a described network.\v"
     "The prediction follows the same schedule that `commlab bench` runs and `commlab verify` proves. The four parts of "
@@ -39,32 +40,6 @@ static const char in_network[] = "in_network"; // the switches reduce: no rank h
 // ---- the command line ----------------------------------------------------------------------------------------
 
 #define REQUEST struct sim_request
-
-// RANK=TIME
-static int take_delay(const char *flag, const char *text, void *into)
-{
-    struct sim_request *r = into;
-    struct sim_delay *d = &r->stragglers[r->nstragglers];
-    char rank[16];
-    const char *equals = strchr(text, '=');
-    if (r->nstragglers == STRAGGLERS_AT_MOST)
-        return clab_refuse(flag, text, "taken: at most 64 ranks may be delayed");
-    if (!equals || (size_t)(equals - text) >= sizeof rank)
-        return clab_refuse(flag, text, "RANK=TIME, such as 3=100us");
-    snprintf(rank, sizeof rank, "%.*s", (int)(equals - text), text);
-    CLAB_TRY(clab_take_int(flag, rank, 0, RANKS_AT_MOST, &d->rank));
-    CLAB_TRY(clab_take_seconds(flag, equals + 1, 0, SECONDS_AT_MOST, &d->seconds));
-    r->nstragglers++;
-    return CLAB_OK;
-}
-
-static int take_order(const char *flag, const char *text, void *into)
-{
-    struct sim_request *r = into;
-    r->is_scattered = !strcmp(text, "scattered");
-    return r->is_scattered || !strcmp(text, "compact") ? CLAB_OK
-                                                       : clab_refuse(flag, text, "an order: compact or scattered");
-}
 
 static int take_collective(const char *text, void *into)
 {
@@ -112,10 +87,10 @@ static const struct clab_option options[] = {
     {"calls", 0, "K", "predict the cost of one more of K calls back to back; with 1, of one call that all ranks start together (1)",
      CLAB_INT(REQUEST, options.calls, 1, CALLS_AT_MOST)},
     {"delay", 0, "RANK=TIME", "a straggler: this rank begins later by TIME, such as 3=100us; repeat it for more ranks",
-     CLAB_CALL(take_delay)},
+     CLAB_CALL(sim_take_delay)},
     {"order", 0, "NAME",
      "of the ranks: compact (a node's ranks follow each other), or scattered (dealt out, one to each node in turn) (compact)",
-     CLAB_CALL(take_order)},
+     CLAB_CALL(sim_take_order)},
     {"compute", 0, "TIME", "computation of each rank's core before each call (0s)",
      CLAB_SECONDS(REQUEST, options.compute, 0, SECONDS_AT_MOST)},
     {"in-place", 0, NULL, "in and out are the same memory", CLAB_ON(REQUEST, options.in_place)},
@@ -262,40 +237,6 @@ static int complete(struct sim_request *r)
     if (p->count == 0 && p->collective != CLAB_BARRIER)
         refuse_bytes(r);
     r->bytes = p->count * element;
-    return CLAB_OK;
-}
-
-static int set_delays(struct sim_request *r)
-{
-    if (r->nstragglers == 0)
-        return CLAB_OK;
-    if (!(r->delays = calloc((size_t)r->problem.nranks, sizeof *r->delays)))
-        return CLAB_ENOMEM;
-    for (int i = 0; i < r->nstragglers; i++) {
-        if (r->stragglers[i].rank >= r->problem.nranks) {
-            clab_error("sim: --delay %d: there are ranks 0 to %d", r->stragglers[i].rank, r->problem.nranks - 1);
-            return CLAB_EINVAL;
-        }
-        r->delays[r->stragglers[i].rank] = r->stragglers[i].seconds;
-    }
-    r->options.delays = r->delays;
-    return CLAB_OK;
-}
-
-// Rank r is on node r modulo the nodes. If ranks are left over, the last node has fewer, and is passed over at the end.
-static int set_order(struct sim_request *r)
-{
-    const int per_node = r->net->ranks_per_node, nranks = r->problem.nranks;
-    const int nodes = (nranks + per_node - 1) / per_node;
-    if (!r->is_scattered)
-        return CLAB_OK;
-    if (!(r->members = malloc((size_t)nranks * sizeof *r->members)))
-        return CLAB_ENOMEM;
-    for (int place = 0, n = 0; place < per_node; place++)
-        for (int node = 0; node < nodes; node++)
-            if (node * per_node + place < nranks)
-                r->members[n++] = node * per_node + place;
-    r->options.members = r->members;
     return CLAB_OK;
 }
 
@@ -458,14 +399,14 @@ static bool run_subcommand(int argc, char **argv, int *status_p)
 static int ask(struct sim_request *r)
 {
     CLAB_TRY(complete(r));
-    CLAB_TRY(set_delays(r));
+    CLAB_TRY(sim_set_delays(r));
     CLAB_TRY(given_net_load(&r->given, &r->net));
     if ((r->why || r->trace) && clab_net_is_loggp(r->net)) {
         clab_error("sim: --why and --trace need stages, which network '%s' prices as single operations: name another --net",
                    r->net->name);
         return CLAB_EINVAL;
     }
-    CLAB_TRY(set_order(r));
+    CLAB_TRY(sim_set_order(r));
     if (!strcmp(r->algorithm, automatic))
         CLAB_TRY(choose_automatically(r));
     return answer(r);

@@ -10,7 +10,7 @@
 // - Written: the lane's number is the tag. A stage's operations require the end of the stage before it, which is a
 //   calculation of 0 ns that requires them all; a reduction is a calculation that requires its receive alone. Copies
 //   take no time, and are not written.
-// - Lowered: a rank's operations become stages if their order stays exactly the same (goal_lower.c says when). Else one
+// - Lowered: a rank's operations become stages if their order stays exactly the same (goal_lowering.h says when). Else one
 //   line names the first operation that does not fit. A written schedule is lowered to the same stages.
 // Source: Hoefler, Schneider and Lumsdaine 2010, "LogGOPSim"; the grammar is that of its txt2bin.
 #pragma once
