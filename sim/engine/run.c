@@ -19,6 +19,9 @@
 // thousands of ranks, 2 among a million.
 #define MESSAGES_AT_MOST  5e7
 #define MESSAGES_A_SECOND 5e6
+// Of a LogGP network, whose operations are kept: messages, and bytes for each.
+#define OPERATIONS_AT_MOST 1e7
+#define MESSAGE_BYTES      200
 // So many are recorded of all ranks, also where a few would stand for them.
 #define MESSAGES_SHOWN 1e5
 
@@ -142,14 +145,22 @@ static int choose_operations(const struct clab_problem *problem, const struct cl
                    net->name, clab_sim_engine_name(options->engine));
         return CLAB_EINVAL;
     }
-    if (options->calls > 1 || options->record) {
-        clab_error("network '%s' is LogGP: one call is priced, operation by operation: drop --calls, --why and --trace, "
-                   "or name another network", net->name);
+    if (options->record || (options->calls > 1 && options->compute > 0)) {
+        clab_error("network '%s' is LogGP, priced operation by operation: drop %s, or name another network", net->name,
+                   options->record ? "--why and --trace" : "--compute or --calls");
+        return CLAB_EINVAL;
+    }
+    const double messages = clab_engine_messages(problem, algorithm, options->calls);
+    if (messages > OPERATIONS_AT_MOST && !options->force) {
+        clab_error(
+            "%s: the operations of %.1e messages would be kept, in about %.0f GB; --engine closed has a formula's "
+            "answer, --force does it all the same",
+            algorithm->name, messages, 1e-9 * MESSAGE_BYTES * messages);
         return CLAB_EINVAL;
     }
     choice->engine = CLAB_ENGINE_EVENTS;
     snprintf(choice->why, sizeof choice->why, "LogGP: operations one by one");
-    return check_messages(algorithm, clab_engine_messages(problem, algorithm, 1), options, choice->why);
+    return CLAB_OK;
 }
 
 static int choose(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
@@ -195,15 +206,37 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     return check_messages(algorithm, messages, options, choice->why);
 }
 
+static int run_calls(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
+                     const struct clab_net *net, const struct clab_sim_options *options, int calls,
+                     struct clab_sim_result *result_p)
+{
+    struct clab_goal *goal;
+    struct clab_sim_options once = *options;
+    once.calls = 1; // of the program
+    CLAB_TRY(clab_goal_of(problem, algorithm, options->element_bytes, net->gamma, calls, &goal));
+    const int err = clab_sim_goal(goal, net, &once, result_p);
+    clab_goal_free(goal);
+    return err;
+}
+
+// Of several calls, what one more adds once they follow each other steadily: the later half.
 static int run_operations(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                           const struct clab_net *net, const struct clab_sim_options *options,
                           struct clab_sim_result *result_p)
 {
-    struct clab_goal *goal;
-    CLAB_TRY(clab_goal_of(problem, algorithm, options->element_bytes, net->gamma, &goal));
-    const int err = clab_sim_goal(goal, net, options, result_p);
-    clab_goal_free(goal);
-    return err;
+    const int calls = options->calls > 1 ? options->calls : 1, first = calls / 2;
+    struct clab_sim_result half = {0};
+    if (first > 0)
+        CLAB_TRY(run_calls(problem, algorithm, net, options, first, &half));
+    CLAB_TRY(run_calls(problem, algorithm, net, options, calls, result_p));
+    const double seconds = (result_p->seconds - half.seconds) / (calls - first);
+    const double share = result_p->seconds > 0 ? seconds / result_p->seconds : 0;
+    result_p->seconds = seconds;
+    result_p->latency *= share;
+    result_p->bandwidth *= share;
+    result_p->reduce *= share;
+    result_p->wait *= share;
+    return CLAB_OK;
 }
 
 static int answer(const struct choice *choice, const struct clab_problem *problem,

@@ -225,7 +225,7 @@ static struct clab_sim_result run_algorithm(const struct clab_problem *problem, 
     const struct clab_sim_options options = {.element_bytes = 1};
     struct clab_sim_result result;
     struct clab_goal *goal;
-    assert_int_equal(clab_goal_of(problem, a, 1, net->gamma, &goal), CLAB_OK);
+    assert_int_equal(clab_goal_of(problem, a, 1, net->gamma, 1, &goal), CLAB_OK);
     assert_int_equal(clab_sim_goal(goal, net, &options, &result), CLAB_OK);
     clab_goal_free(goal);
     return result;
@@ -301,6 +301,23 @@ static void test_schedules_become_programs_on_loggp(void **state)
     clab_net_free(net);
 }
 
+// The root runs ahead: one more call adds what its busiest rank does, and no latency.
+static void test_calls_follow_each_other(void **state)
+{
+    (void)state;
+    struct clab_net *net = new_loggp(0, false);
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 4, .lanes = 1, .count = 1001};
+    const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    struct clab_sim_options options = {.element_bytes = 1};
+    struct clab_sim_result one, many;
+    assert_int_equal(clab_sim_run(&problem, flat, net, &options, &one), CLAB_OK);
+    options.calls = 8;
+    assert_int_equal(clab_sim_run(&problem, flat, net, &options, &many), CLAB_OK);
+    assert_true(fabs(one.seconds - (2 + 6) * 1e-6) < 1e-12); // the third message begins after two of 1 us
+    assert_true(fabs(many.seconds - 3e-6) < 1e-12);
+    clab_net_free(net);
+}
+
 // ---- mistakes ------------------------------------------------------------------------------------------------
 
 // What reading or running says.
@@ -372,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_operations_cost_what_stages_cost),
         cmocka_unit_test(test_operations_share_links_as_stages_do),
         cmocka_unit_test(test_schedules_become_programs_on_loggp),
+        cmocka_unit_test(test_calls_follow_each_other),
         cmocka_unit_test(test_files_that_are_wrong_are_refused_by_their_line),
         cmocka_unit_test(test_programs_that_do_not_end_are_refused),
     };

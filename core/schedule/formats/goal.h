@@ -69,13 +69,13 @@ int clab_goal_lower(const struct clab_goal *goal, struct clab_listing **listing_
 
 // ---- schedules -----------------------------------------------------------------------------------------------
 
-// The program of `algorithm` for `problem`, whose count is in elements of `element_bytes`. Reducing a byte takes
-// `reduce_seconds`; times are in whole nanoseconds.
+// The program of so many calls of `algorithm`, one after another, for `problem`, whose count is in elements of
+// `element_bytes`. Reducing a byte takes `reduce_seconds`; times are in whole nanoseconds.
 //   errors: CLAB_ENOMEM
 int clab_goal_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm, size_t element_bytes,
-                 double reduce_seconds, struct clab_goal **goal_p);
+                 double reduce_seconds, int calls, struct clab_goal **goal_p);
 
-// Write that program, rank by rank: it is not stored.
+// Write that program of one call, rank by rank: it is not stored.
 //   errors: CLAB_ENOMEM
 int clab_goal_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm, size_t element_bytes,
                     double reduce_seconds, FILE *out);

@@ -105,12 +105,26 @@ static int add_stage(struct goal_source *s, int nsteps, int64_t *earlier_p)
     return CLAB_OK;
 }
 
-static int add_lane(struct goal_source *s)
+// A lane's stages, which begin after `earlier`.
+static int add_lane(struct goal_source *s, int64_t earlier)
 {
-    int64_t earlier = GOAL_NOTHING;
     int n;
     for (int stage = 0; (n = s->algorithm->stage(s->problem, s->rank, s->lane, stage, s->steps)) != CLAB_DONE; stage++)
         CLAB_TRY(add_stage(s, n, &earlier));
+    s->lane_ends[s->lane] = earlier;
+    return CLAB_OK;
+}
+
+// What the next call begins after: the ends of all lanes, in one calculation of 0 ns.
+static int join_lanes(struct goal_source *s, int64_t *earlier_p)
+{
+    *earlier_p = s->lane_ends[0];
+    if (s->problem->lanes == 1)
+        return CLAB_OK;
+    CLAB_TRY(add_calc(s, 0, GOAL_NOTHING));
+    for (int lane = 0; lane < s->problem->lanes; lane++)
+        CLAB_TRY(require(s, s->lane_ends[lane]));
+    *earlier_p = last_of(s);
     return CLAB_OK;
 }
 
@@ -124,22 +138,30 @@ int goal_source_open(struct goal_source *s, const struct clab_problem *problem, 
                               .reduce_seconds = reduce_seconds,
                               .to = to,
                               .steps = calloc(width, sizeof *s->steps),
-                              .ends = calloc(width, sizeof *s->ends)};
-    return s->steps && s->ends ? CLAB_OK : CLAB_ENOMEM;
+                              .calls = 1,
+                              .ends = calloc(width, sizeof *s->ends),
+                              .lane_ends = calloc((size_t)problem->lanes, sizeof *s->lane_ends)};
+    return s->steps && s->ends && s->lane_ends ? CLAB_OK : CLAB_ENOMEM;
 }
 
 void goal_source_close(struct goal_source *s)
 {
     free(s->steps);
     free(s->ends);
+    free(s->lane_ends);
 }
 
 int goal_source_add_rank(struct goal_source *s, int rank)
 {
+    int64_t earlier = GOAL_NOTHING;
     s->rank = rank;
     CLAB_TRY(goal_build_rank(s->to, rank, 0));
-    for (s->lane = 0; s->lane < s->problem->lanes; s->lane++)
-        CLAB_TRY(add_lane(s));
+    for (int call = 0; call < s->calls; call++) {
+        if (call > 0)
+            CLAB_TRY(join_lanes(s, &earlier));
+        for (s->lane = 0; s->lane < s->problem->lanes; s->lane++)
+            CLAB_TRY(add_lane(s, earlier));
+    }
     return CLAB_OK;
 }
 
@@ -153,13 +175,14 @@ static int add_ranks(struct goal_source *s, int nranks)
 }
 
 int clab_goal_of(const struct clab_problem *problem, const struct clab_algorithm *algorithm, size_t element_bytes,
-                 double reduce_seconds, struct clab_goal **goal_p)
+                 double reduce_seconds, int calls, struct clab_goal **goal_p)
 {
     struct goal_builder builder;
     struct goal_source source = {0};
     int err = goal_build_begin(&builder, algorithm->name);
     if (!err)
         err = goal_source_open(&source, problem, algorithm, element_bytes, reduce_seconds, &builder);
+    source.calls = calls;
     if (!err)
         err = add_ranks(&source, problem->nranks);
     if (!err) {

@@ -9,9 +9,11 @@ struct goal_source {
     const struct clab_algorithm *algorithm;
     size_t element_bytes;
     double reduce_seconds; // a byte
+    int calls;
     struct goal_builder *to;
     struct clab_step *steps; // (width)
     int64_t *ends;           // (width) the last operation of each step; GOAL_NOTHING: none
+    int64_t *lane_ends;      // (lanes) the last operation of each lane
     int rank, lane;
 };
 
