@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "cmd/nccl/tune.h"
+#include "cmd/report/combine/rows.h"
 
 static const char path[] = "a.csv";
 
@@ -115,9 +116,31 @@ static void check_times(const uint8_t *data, size_t size)
     tune_times_free(&times);
 }
 
+// The same text of nccl-tests as rows of a report.
+static void check_report(const uint8_t *data, size_t size)
+{
+    struct report_rows rows = {0};
+    char *text = fuzz_text(data, size);
+    fuzz_log_clear();
+    const int err =
+        report_rows_add_nccl_tests(&rows, text, path, "reduce_perf.txt", (struct report_missing){"allreduce", 2});
+    must_hold(err == CLAB_OK || err == CLAB_EPARSE);
+    if (err)
+        must_say_once(path);
+    must_hold(!err || rows.n == 0);
+    for (int i = 0; i < rows.n; i++) {
+        const struct report_row *row = &rows.rows[i];
+        must_hold(isfinite(row->usec) && row->usec > 0 && row->ranks > 0 && row->bytes >= 0 && row->line > 0);
+        must_hold(*row->collective && *row->backend && *row->type && *row->op && row->wrong >= -1);
+    }
+    report_rows_free(&rows);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_rows(data, size);
     check_times(data, size);
+    check_report(data, size);
     return 0;
 }

@@ -21,7 +21,14 @@ static void check_log(const struct clab_nccl_log *log, enum clab_collective coll
     enum clab_nccl_algorithm algorithm;
     enum clab_nccl_protocol protocol;
     const struct clab_nccl_tables *tables = clab_nccl_tables_find(NULL);
-    must_hold(log->has_graphs || log->has_costs);
+    must_hold(log->has_graphs || log->has_costs || log->nchoices > 0);
+    must_hold(log->nchoices >= 0 && log->nchoices <= CLAB_NCCL_MOST_LOGGED && log->more_choices >= 0);
+    for (int i = 0; i < log->nchoices; i++) {
+        const struct clab_nccl_logged *c = &log->choices[i];
+        must_hold(c->collective >= -1 && c->collective < CLAB_COLLECTIVE_COUNT && c->calls > 0);
+        must_hold((int)c->algorithm >= 0 && c->algorithm < CLAB_NCCL_ALGORITHMS);
+        must_hold((int)c->protocol >= 0 && c->protocol < CLAB_NCCL_PROTOCOLS);
+    }
     must_hold(log->channels >= 0 && log->channels <= CLAB_NCCL_MOST_CHANNELS);
     for (int a = 0; a < CLAB_NCCL_ALGORITHMS; a++) {
         const struct clab_nccl_graph *g = &log->graphs[a];

@@ -140,14 +140,18 @@ seeds_rows() {
 seeds_nccl() {
     put graph 'x NCCL INFO Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 1\n'
     put table 'Algorithm | Tree | Ring |\nAllReduce | 6.8/ 1.2 | 1/2 | 3/4 | 5/6 | 7/8 | 9/1 |\n'
+    put old 'Latency/AlgBw | Tree/ LL | CollNet/Simple |\nAllReduce | 6.8/ 1.2 | 1/2 |\nPattern 4, crossNic 0, nChannels 2, speed 21/12, nvlink 1, type 2, sameChannels 1\n'
+    put choices ' CPU/0 (1/2/-1)\n nranks 4 \n 8 Bytes -> Algo 0 proto 0 time 2\nAllGather: 64 Bytes -> Algo NVLS_TREE proto SIMPLE channel{Lo..Hi}={0..1}\n'
 }
 
 seeds_choices() {
     put rows '# c\nallreduce,0,65535,tree,ll,-1,1,8,-1,-1,1.2\nreduce,8K,-1,ring,ll128,4,2,16,1,1\nbroadcast,0,9,nvls,simple,-1\n'
     put times 'collective,size_bytes,algorithm,protocol,channels,nodes,ranks,usec\nallreduce,64,tree,ll,2,3,24,17.5\nallreduce,64,own,,,3,24,18\n'
     put tests '# Collective test starting: all_reduce_perf\n#  Rank  0 Group  0 Pid  7 on h device  0\n#  Rank  1 Group  0 Pid  7 on i device  1\n'
-    printf '# size count time #wrong\n 64 16 5.5 0\nNCCL_ALGO set by environment to Ring\nNCCL_PROTO set by environment to LL\n 128 16 6.5 0\n' \
-        >>"$seeds/tests"
+    printf '%s\n' '# size count type redop root time algbw busbw #wrong time algbw busbw #wrong' ' 64 16 float sum -1 5.5 0.01 0.01 0 5.5 0.01 0.01 N/A' \
+        'NCCL_ALGO set by environment to Ring' 'NCCL_PROTO set by environment to LL' ' 128 16 float 6.5 0.02 0.02 0 6.5 0.02 0.02 0' >>"$seeds/tests"
+    put first '#   Rank  0 on h device  0\n# bytes N type root time algbw busbw res\n 64 16 float 0 0.5 0.01 0.01 1e-06\n Out of bounds values : 0 OK\n'
+    put ours '# commlab bench: backend shm, algorithm ring, mode local\n#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  timestamp\n'
 }
 
 seeds_goal() {
