@@ -79,6 +79,7 @@ trains_for_real() {
     local file=$results/training-shm-none-2.csv
     train --pairs 1 && file=$(ls "$results"/training-shm-*-2.csv) && has_all_fields "$file" || return 1
     why=$(cat "$file")
+    grep -qE "network_utilization,[0-9.]+,.* at the rate of (its own message of the same run|this machine's profile), by its step; by run: [0-9.]+ %" "$file" || return 1
     awk -v e="$(of "$file" communication_efficiency value)" -v o="$(of "$file" communication_overhead value)" \
         -v s="$(of "$file" step_time value)" -v t="$(of "$file" training_throughput value)" \
         -v x="$(of "$file" exposed_communication value)" -v b="$(of "$file" batch value)" 'BEGIN {
