@@ -24,6 +24,7 @@ static struct {
     const char *variable; // of the launcher, with the rank; NULL: nobody is waited for
     int rank, nranks;
     bool all_are_here;
+    bool is_daemon;             // by its name
     pid_t daemon;               // the parent of all ranks of this host; 0: not known
     pid_t pids[CLAB_MAX_RANKS]; // 0: not seen; -1: seen, and gone
     double absent_since, next;
@@ -102,6 +103,25 @@ static pid_t find_daemon(void)
     return 0;
 }
 
+// Whether a process is called as the daemons of Slurm, hydra and Open MPI are.
+static bool is_daemon_by_name(pid_t pid)
+{
+    static const char *const names[] = {"slurmstepd", "hydra_pmi_proxy", "mpirun", "orterun",
+                                        "orted",      "prterun",         "prted"};
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(name, sizeof name, file))
+        name[0] = '\0';
+    if (file)
+        fclose(file);
+    name[strcspn(name, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 // ---- looking ---------------------------------------------------------------------------------------------------
 
 static bool is_there(pid_t pid)
@@ -155,6 +175,15 @@ static bool is_alive(pid_t pid)
     return pid > 0;
 }
 
+// Whether ranks that are not to be seen are not there.
+static bool is_sure(void)
+{
+    int seen = 0;
+    for (int rank = 0; rank < watch.nranks; rank++)
+        seen += watch.pids[rank] != 0;
+    return seen > 1 || watch.is_daemon;
+}
+
 // A rank that has ended; -1: none is known to. After a signal to end there is no time for a second look.
 static int find_ended(void)
 {
@@ -164,7 +193,7 @@ static int find_ended(void)
             watch.pids[rank] = -1;
     if (lowest_with(is_gone) >= 0 || !watch.all_are_here || lowest_with(is_unseen) < 0)
         return lowest_with(is_gone);
-    if (!find_children() || lowest_with(is_unseen) < 0)
+    if (!find_children() || lowest_with(is_unseen) < 0 || !is_sure())
         watch.absent_since = INFINITY;
     else
         watch.absent_since = fmin(watch.absent_since, now);
@@ -176,7 +205,7 @@ static int find_ended(void)
 void siblings_begin(const struct clab_launched *launched)
 {
     memset(&watch, 0, sizeof watch);
-    if (launched->is_by_hand || launched->nranks < 2 || launched->nranks > CLAB_MAX_RANKS)
+    if (launched->is_by_hand || launched->is_running || launched->nranks < 2 || launched->nranks > CLAB_MAX_RANKS)
         return;
     watch.variable = launched->rank_variable;
     watch.rank = launched->rank;
@@ -225,6 +254,7 @@ int siblings_check(void)
             siblings_end();
             return CLAB_OK;
         }
+        watch.is_daemon = is_daemon_by_name(watch.daemon);
         find_children();
     }
     const int ended = find_ended();

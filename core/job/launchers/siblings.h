@@ -6,7 +6,9 @@
 //   the variable in its environment that holds the rank. A rank that has ended is no longer a child of the daemon.
 // - Looking costs nothing where ranks join in time: the first look is after SIBLINGS_FIRST seconds of a wait.
 // - A rank that has never been seen counts as ended only where all ranks are on this host, and in two looks at least
-//   SIBLINGS_GRACE apart: a daemon may still be starting others. By hand, nobody knows when a rank is to come.
+//   SIBLINGS_GRACE apart: a daemon may still be starting others. And only where this is the launcher's daemon for sure, by
+//   its name or by another rank: a program between them that hides its environment would look like one without children.
+// - By hand, nobody knows when a rank is to come. Our own launcher, and a nested job's (nested.h), see it themselves.
 // - A launcher that ends the others at once, as Open MPI's does, sends them SIGTERM and may not say which rank it was. So
 //   SIGTERM ends a wait only after a look; a second one ends it at once.
 // - What is not known is not said: in another namespace of processes, or behind a program of another user.
