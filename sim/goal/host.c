@@ -78,7 +78,7 @@ int host_find_line(struct host *h, enum host_work work, int a, int b, struct hos
 
 static int is_before(const struct host_waiting *a, const struct host_waiting *b)
 {
-    return a->since < b->since || (a->since == b->since && a->turn < b->turn);
+    return a->turn < b->turn || (a->turn == b->turn && a->order < b->order);
 }
 
 // Of two heaps one; returns its head.

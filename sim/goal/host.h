@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rank as a machine: its cores and the two directions of its adapters, and what waits for them.
 // - What waits for the same core and adapter waits in one *line*. Among those at the heads of their lines that can
-//   start, the first is the one whose cause is oldest: `since`, and `turn` among equals.
+//   start, the first is the one whose cause is oldest.
 // - A rank has as many as it uses: memory grows with the program, not with the numbers in it.
 // Source: Fredman, Sedgewick, Sleator and Tarjan 1986, "The pairing heap".
 #pragma once
@@ -24,7 +24,8 @@ struct host_resource {
 };
 
 // What it is that waits.
-enum host_work { HOST_CALC, HOST_SEND, HOST_TAKE, HOST_RECEIVE };
+// Of the same cause, messages go first, then sends, then calculations.
+enum host_work { HOST_TAKE, HOST_RECEIVE, HOST_SEND, HOST_CALC, HOST_WORKS };
 
 struct host_line {
     enum host_work work;
@@ -33,8 +34,7 @@ struct host_line {
 };
 
 struct host_waiting {
-    double since;
-    uint64_t turn;
+    uint64_t turn, order; // the lower is before the higher, and among equal turns the lower order
     uint32_t item;
     int32_t child, sibling; // in its line
 };

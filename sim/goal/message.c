@@ -65,12 +65,12 @@ static double way_of(const struct run *run, uint32_t src, uint32_t dst)
 
 // ---- sending -------------------------------------------------------------------------------------------------
 
-int run_ask_to_send(struct run *run, uint32_t rank, uint32_t op, double since)
+int run_ask_to_send(struct run *run, uint32_t rank, uint32_t op, uint64_t cause)
 {
     const struct clab_goal_op *o = run_op(run, rank, op);
     const struct price p = price_of(run, rank, (uint32_t)o->peer, o->size);
     const int core = host_port(HOST_CORE, 0, o->cpu), port = host_port(HOST_OUT, p.inter, o->nic);
-    struct run_work work = {HOST_SEND, core, HOST_NONE, op, since, run->turn++};
+    struct run_work work = {HOST_SEND, core, HOST_NONE, op, cause};
     if (p.mover == MOVER_NONE || p.mover == MOVER_PORT)
         work.a = p.mover == MOVER_PORT ? port : HOST_NONE;
     else if (p.mover >= MOVER_LOGGP)
@@ -96,8 +96,7 @@ static int new_message(struct run *run, uint32_t rank, uint32_t op, uint32_t *in
                                             .send = op,
                                             .receive = run_no_operation,
                                             .size = o->size,
-                                            .turn = run->turn++,
-                                            .since = run->now,
+                                            .cause = run->causes++,
                                             .cpu = o->cpu,
                                             .nic = o->nic};
     run->sent++;
@@ -169,14 +168,15 @@ int run_send(struct run *run, uint32_t rank, uint32_t op, struct host_line line)
     CLAB_TRY(new_message(run, rank, op, &index));
     if (run->flows && (p.mover == MOVER_PORT || p.mover == MOVER_NONE)) {
         CLAB_TRY(post(run, rank, index, line, run->now + p.cost->o_send));
-        return run_begun(run, rank, op);
+        return run_begun(run, rank, op, run->messages[index].cause);
     }
     CLAB_TRY(leave(run, rank, o, &p, line, &end, &there));
     there += way_of(run, rank, (uint32_t)o->peer);
     run->messages[index].head = there;
-    CLAB_TRY(run_begun(run, rank, op));
+    const uint64_t cause = run->messages[index].cause;
+    CLAB_TRY(run_begun(run, rank, op, cause));
     if (!waits)
-        CLAB_TRY(run_event(run, end, (struct run_event){RUN_ENDS, rank, op, RUN_NONE, run->now}));
+        CLAB_TRY(run_event(run, end, (struct run_event){RUN_ENDS, rank, op, RUN_NONE, cause}));
     return run_event(run, there, (struct run_event){.kind = RUN_ARRIVES, .rank = (uint32_t)o->peer, .item = index});
 }
 
@@ -194,7 +194,8 @@ static int end_flow(struct run *run, uint32_t index, double when)
                  share = bytes > fragment ? (double)fragment / (double)bytes : 1;
     const double alone = m->posted + cost->head + way_of(run, m->src, m->dst);
     const uint32_t src = m->src, send = m->send, dst = m->dst;
-    const double since = m->since, head = m->head = alone + ticks_round(run->costs.ticks, late * share);
+    const uint64_t cause = m->cause;
+    const double head = m->head = alone + ticks_round(run->costs.ticks, late * share);
     int port;
     m->late = alone + late - m->head;
     host_spend(h, HOST_BANDWIDTH, m->posted, when);
@@ -204,7 +205,7 @@ static int end_flow(struct run *run, uint32_t index, double when)
         CLAB_TRY(run_touch(run, src));
     }
     if (!cost->waits)
-        CLAB_TRY(run_ended(run, src, send, since));
+        CLAB_TRY(run_ended(run, src, send, cause));
     return run_event(run, head, (struct run_event){.kind = RUN_ARRIVES, .rank = dst, .item = index});
 }
 
@@ -230,8 +231,8 @@ static int begin_flow(struct run *run, uint32_t index)
 
 // ---- receiving -----------------------------------------------------------------------------------------------
 
-// The receive that began at `since` has ended, and with it a send that waits for that.
-static int finish(struct run *run, uint32_t index, double since)
+// Its receive has ended, and with it a send that waits for that.
+static int finish(struct run *run, uint32_t index, uint64_t cause)
 {
     const struct run_message m = run->messages[index];
     const struct price p = price_of_message(run, &m);
@@ -239,8 +240,8 @@ static int finish(struct run *run, uint32_t index, double since)
     free_message(run, index);
     if (p.cost->waits)
         CLAB_TRY(run_event(run, run->now + run_later(0, answer),
-                           (struct run_event){RUN_ENDS, m.src, m.send, RUN_NONE, m.since}));
-    return run_ended(run, m.dst, m.receive, since);
+                           (struct run_event){RUN_ENDS, m.src, m.send, RUN_NONE, m.cause}));
+    return run_ended(run, m.dst, m.receive, cause);
 }
 
 static int check_size(const struct run *run, const struct run_message *m)
@@ -254,15 +255,15 @@ static int check_size(const struct run *run, const struct run_message *m)
 }
 
 // Message and receive are there.
-static int meet(struct run *run, uint32_t index, double since)
+static int meet(struct run *run, uint32_t index, uint64_t cause)
 {
     const struct run_message *m = &run->messages[index];
     CLAB_TRY(check_size(run, m));
     const struct price p = price_of_message(run, m);
     const struct clab_goal_op *receive = run_op(run, m->dst, m->receive);
-    struct run_work work = {HOST_RECEIVE, host_port(HOST_CORE, 0, receive->cpu), HOST_NONE, index, m->since, m->turn};
+    struct run_work work = {HOST_RECEIVE, host_port(HOST_CORE, 0, receive->cpu), HOST_NONE, index, m->cause};
     if (p.mover >= MOVER_LOGGP)
-        return finish(run, index, since);
+        return finish(run, index, cause);
     if (p.mover == MOVER_PORT)
         work.a = host_port(HOST_IN, p.inter, receive->nic);
     else if (p.mover == MOVER_NONE)
@@ -270,8 +271,8 @@ static int meet(struct run *run, uint32_t index, double since)
     return run_wait(run, m->dst, work);
 }
 
-// It is there for whoever receives it; its taking, if it was taken unasked, began at `since`.
-static int offer(struct run *run, uint32_t index, double since)
+// It is there for whoever receives it.
+static int offer(struct run *run, uint32_t index, uint64_t cause)
 {
     struct run_message *m = &run->messages[index];
     const struct match_key key = {m->dst, m->src, m->tag};
@@ -280,7 +281,7 @@ static int offer(struct run *run, uint32_t index, double since)
         return match_put(&run->match, MATCH_MESSAGES, key, index, run->now);
     m->receive = entry.item;
     m->ready = entry.when;
-    return meet(run, index, since);
+    return meet(run, index, cause);
 }
 
 int run_post_receive(struct run *run, uint32_t rank, uint32_t op)
@@ -288,12 +289,13 @@ int run_post_receive(struct run *run, uint32_t rank, uint32_t op)
     const struct clab_goal_op *o = run_op(run, rank, op);
     const struct match_key key = {rank, (uint32_t)o->peer, o->tag};
     struct match_entry entry;
-    CLAB_TRY(run_begun(run, rank, op));
+    const uint64_t cause = run->causes++;
+    CLAB_TRY(run_begun(run, rank, op, cause));
     if (!match_take(&run->match, MATCH_MESSAGES, key, &entry))
         return match_put(&run->match, MATCH_RECEIVES, key, op, run->now);
     run->messages[entry.item].receive = op;
     run->messages[entry.item].ready = run->now;
-    return meet(run, entry.item, run->now);
+    return meet(run, entry.item, cause);
 }
 
 // It comes in unasked, its bytes behind those that came before.
@@ -322,8 +324,7 @@ static int ask_to_take(struct run *run, uint32_t index, bool with_bytes)
 {
     const struct run_message *m = &run->messages[index];
     const int core = host_port(HOST_CORE, 0, m->cpu), port = host_port(HOST_IN, price_of_message(run, m).inter, m->nic);
-    return run_wait(run, m->dst,
-                    (struct run_work){HOST_TAKE, core, with_bytes ? port : HOST_NONE, index, m->since, m->turn});
+    return run_wait(run, m->dst, (struct run_work){HOST_TAKE, core, with_bytes ? port : HOST_NONE, index, m->cause});
 }
 
 int run_take(struct run *run, uint32_t index, struct host_line line)
@@ -337,7 +338,7 @@ int run_take(struct run *run, uint32_t index, struct host_line line)
         h->resources[line.b].free = run->now + cost->gap + cost->recv;
     host_spend(h, HOST_LATENCY, run->now, ready);
     host_spend(h, HOST_BANDWIDTH, ready, end);
-    return run_event(run, end, (struct run_event){RUN_TAKEN, m->dst, index, RUN_NONE, run->now});
+    return run_event(run, end, (struct run_event){RUN_TAKEN, m->dst, index, RUN_NONE, run->causes++});
 }
 
 // Seconds in which a port or core has the bytes; *last_p: those of the last fragment, where they are read from memory.
@@ -373,7 +374,7 @@ int run_receive(struct run *run, uint32_t index, struct host_line line)
         end = run_later(end, m->head + cost->o_recv + pull + m->late);
     host_spend(h, HOST_LATENCY, begin, ready);
     host_spend(h, HOST_BANDWIDTH, end - pull, end);
-    return run_event(run, end, (struct run_event){RUN_TAKEN, m->dst, index, RUN_NONE, begin});
+    return run_event(run, end, (struct run_event){RUN_TAKEN, m->dst, index, RUN_NONE, run->causes++});
 }
 
 static int arrive(struct run *run, uint32_t index)
@@ -383,7 +384,7 @@ static int arrive(struct run *run, uint32_t index)
         return ask_to_take(run, index, true);
     if (mover == MOVER_LOGGP || mover == MOVER_SOCKET)
         return come_in(run, index);
-    return offer(run, index, run->now);
+    return offer(run, index, run->messages[index].cause);
 }
 
 int run_message_event(struct run *run, const struct run_event *event)
@@ -394,9 +395,9 @@ int run_message_event(struct run *run, const struct run_event *event)
     case RUN_ARRIVES: return arrive(run, event->item);
     case RUN_IS_IN:
         return price_of_message(run, m).mover == MOVER_LOGGP ? ask_to_take(run, event->item, false)
-                                                             : offer(run, event->item, run->now);
+                                                             : offer(run, event->item, m->cause);
     default:
-        return m->receive == run_no_operation ? offer(run, event->item, event->since)
-                                              : finish(run, event->item, event->since);
+        return m->receive == run_no_operation ? offer(run, event->item, event->cause)
+                                              : finish(run, event->item, event->cause);
     }
 }

@@ -51,7 +51,8 @@ int run_touch(struct run *run, uint32_t rank)
 int run_wait(struct run *run, uint32_t rank, struct run_work work)
 {
     struct host_line *line;
-    const struct host_waiting waiting = {.since = work.since, .turn = work.turn, .item = work.item};
+    const struct host_waiting waiting = {
+        .turn = HOST_WORKS * work.cause + work.work, .order = run->orders++, .item = work.item};
     CLAB_TRY(host_find_line(&run->hosts[rank], work.work, work.a, work.b, &line));
     CLAB_TRY(host_wait(&run->pool, line, waiting));
     return run_touch(run, rank);
@@ -59,18 +60,18 @@ int run_wait(struct run *run, uint32_t rank, struct run_work work)
 
 // ---- operations ----------------------------------------------------------------------------------------------
 
-static int wait_for_core(struct run *run, uint32_t rank, uint32_t op, double since)
+static int wait_for_core(struct run *run, uint32_t rank, uint32_t op, uint64_t cause)
 {
     const int core = host_port(HOST_CORE, 0, run_op(run, rank, op)->cpu);
-    return run_wait(run, rank, (struct run_work){HOST_CALC, core, HOST_NONE, op, since, run->turn++});
+    return run_wait(run, rank, (struct run_work){HOST_CALC, core, HOST_NONE, op, cause});
 }
 
-static int become_ready(struct run *run, uint32_t rank, uint32_t op, double since)
+static int become_ready(struct run *run, uint32_t rank, uint32_t op, uint64_t cause)
 {
     switch ((enum clab_goal_type)run_op(run, rank, op)->type) {
-    case CLAB_GOAL_SEND: return run_ask_to_send(run, rank, op, since);
+    case CLAB_GOAL_SEND: return run_ask_to_send(run, rank, op, cause);
     case CLAB_GOAL_RECV: return run_post_receive(run, rank, op);
-    default: return wait_for_core(run, rank, op, since);
+    default: return wait_for_core(run, rank, op, cause);
     }
 }
 
@@ -79,19 +80,19 @@ static int handle_ready(struct run *run)
 {
     for (size_t i = 0; i < run->nready; i++) {
         const struct run_ready ready = run->ready[i];
-        CLAB_TRY(become_ready(run, ready.rank, ready.op, ready.since));
+        CLAB_TRY(become_ready(run, ready.rank, ready.op, ready.cause));
     }
     run->nready = 0;
     return CLAB_OK;
 }
 
 // Those that were freed are ready, by their types.
-static int release(struct run *run, uint32_t rank, double since)
+static int release(struct run *run, uint32_t rank, uint64_t cause)
 {
     const uint64_t types = run->nfreed > 1 ? CLAB_GOAL_CALC + 1 : 1; // one alone needs no order
     for (uint64_t type = 0; type < types; type++)
         for (size_t i = 0; i < run->nfreed; i++) {
-            const struct run_ready ready = {rank, run->freed[i], since};
+            const struct run_ready ready = {rank, run->freed[i], cause};
             if (types == 1 || run_op(run, rank, ready.op)->type == type)
                 CLAB_TRY(CLAB_PUSH(run->ready, run->nready, run->ready_room, ready));
         }
@@ -99,28 +100,28 @@ static int release(struct run *run, uint32_t rank, double since)
     return CLAB_OK;
 }
 
-static int let_go_on(struct run *run, uint32_t rank, uint32_t op, uint32_t begun, double since)
+static int let_go_on(struct run *run, uint32_t rank, uint32_t op, uint32_t begun, uint64_t cause)
 {
     const struct clab_goal *goal = run->goal;
     const size_t first = goal->ranks[rank].first, at = first + op;
     for (uint32_t f = goal->after[at]; f < goal->after[at + 1]; f++)
         if (goal->followers[f] % 2 == begun && --run->left[first + goal->followers[f] / 2] == 0)
             CLAB_TRY(CLAB_PUSH(run->freed, run->nfreed, run->freed_room, goal->followers[f] / 2));
-    return run->nfreed > 0 ? release(run, rank, since) : CLAB_OK;
+    return run->nfreed > 0 ? release(run, rank, cause) : CLAB_OK;
 }
 
-int run_begun(struct run *run, uint32_t rank, uint32_t op)
+int run_begun(struct run *run, uint32_t rank, uint32_t op, uint64_t cause)
 {
-    return let_go_on(run, rank, op, 1, run->now);
+    return let_go_on(run, rank, op, 1, cause);
 }
 
-int run_ended(struct run *run, uint32_t rank, uint32_t op, double since)
+int run_ended(struct run *run, uint32_t rank, uint32_t op, uint64_t cause)
 {
     struct host *h = &run->hosts[rank];
     h->end = run_later(h->end, run->now);
     run->done++;
     CLAB_TRY(run_touch(run, rank));
-    return let_go_on(run, rank, op, 0, since);
+    return let_go_on(run, rank, op, 0, cause);
 }
 
 static int calculate(struct run *run, uint32_t rank, uint32_t op, struct host_line line)
@@ -130,10 +131,11 @@ static int calculate(struct run *run, uint32_t rank, uint32_t op, struct host_li
     const double end = run->now + seconds;
     h->resources[line.a].free = end;
     host_spend(h, HOST_REDUCE, run->now, end);
-    CLAB_TRY(run_begun(run, rank, op));
+    const uint64_t cause = run->causes++;
+    CLAB_TRY(run_begun(run, rank, op, cause));
     if (seconds == 0)
-        return run_ended(run, rank, op, run->now);
-    return run_event(run, end, (struct run_event){.kind = RUN_ENDS, .rank = rank, .item = op, .since = run->now});
+        return run_ended(run, rank, op, cause);
+    return run_event(run, end, (struct run_event){.kind = RUN_ENDS, .rank = rank, .item = op, .cause = cause});
 }
 
 // ---- starting ------------------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ static double ready_at(const struct run *run, uint32_t rank, const struct host_l
 static bool is_older(const struct run *run, const struct host_line *a, const struct host_line *b)
 {
     const struct host_waiting *x = &run->pool.all[a->head], *y = &run->pool.all[b->head];
-    return x->since < y->since || (x->since == y->since && x->turn < y->turn);
+    return x->turn < y->turn || (x->turn == y->turn && x->order < y->order);
 }
 
 // The line whose head starts now; NULL: none can. *next_p: when one will.
@@ -230,7 +232,7 @@ static int begin_rank(struct run *run, uint32_t rank)
     for (uint32_t op = 0; op < r->nops; op++)
         if (run->left[r->first + op] == 0)
             CLAB_TRY(CLAB_PUSH(run->freed, run->nfreed, run->freed_room, op));
-    return release(run, rank, run->now);
+    return release(run, rank, run->causes++);
 }
 
 static int handle(struct run *run, struct run_event event)
@@ -242,7 +244,7 @@ static int handle(struct run *run, struct run_event event)
         if (h->wake <= run->now)
             h->wake = INFINITY;
         return run_touch(run, event.rank);
-    case RUN_ENDS: return run_ended(run, event.rank, event.item, event.since);
+    case RUN_ENDS: return run_ended(run, event.rank, event.item, event.cause);
     default: return run_message_event(run, &event);
     }
 }

@@ -14,6 +14,7 @@
 enum { RUN_NONE = -1 };
 static const uint32_t run_no_operation = UINT32_MAX;
 
+// Whatever begins is numbered, in the order of time: it is the *cause* of what it lets begin.
 enum run_event_kind {
     RUN_BEGINS,  // a rank
     RUN_WAKES,   // a rank: something may be able to start
@@ -29,15 +30,14 @@ struct run_event {
     uint32_t rank;
     uint32_t item; // an operation, or a message
     int32_t next;  // of those that are free
-    double since;  // s: when what ends began
+    uint64_t cause;
 };
 
 struct run_message {
     uint32_t src, dst, tag, send; // send, receive: operations of their ranks; run_no_operation: none yet
     uint32_t receive;
     int32_t next; // of those that are free
-    uint64_t size, turn;
-    double since;         // s: when its send began
+    uint64_t size, cause;
     double head;          // s: when its first fragment is there
     double late;          // s: more, by links that are shared
     double posted, ready; // s: when its bytes began to leave; when its receive was posted
@@ -46,7 +46,7 @@ struct run_message {
 
 struct run_ready {
     uint32_t rank, op;
-    double since; // s: when that began for whose end it waited last
+    uint64_t cause;
 };
 
 struct run {
@@ -70,7 +70,7 @@ struct run {
     struct flows *flows;          // NULL: no links are shared
     double *cores;                // (nodes * cores of a node) s: when each is free; NULL: each rank has its own
     double now;
-    uint64_t turn;
+    uint64_t causes, orders; // so far
     size_t done;
     long sent;
 };
@@ -93,22 +93,21 @@ size_t run_bytes(const struct run *run);
 int run_event(struct run *run, double when, struct run_event event);
 int run_touch(struct run *run, uint32_t rank); // once all that happens now has happened, the rank is looked at
 
-// What operation `op` of a rank lets go on as it begins, and as it ends, at run->now; it began at `since`.
-int run_begun(struct run *run, uint32_t rank, uint32_t op);
-int run_ended(struct run *run, uint32_t rank, uint32_t op, double since);
-// It waits in a rank's line for the resources of these ids (host.h) from run->now on; its cause is as old as stated.
+// What operation `op` of a rank lets go on as it begins, and as it ends, at run->now; its cause is `cause`.
+int run_begun(struct run *run, uint32_t rank, uint32_t op, uint64_t cause);
+int run_ended(struct run *run, uint32_t rank, uint32_t op, uint64_t cause);
+// It waits in a rank's line for the resources of these ids (host.h) from run->now on.
 struct run_work {
     enum host_work work;
     int a, b;
     uint32_t item;
-    double since;
-    uint64_t turn;
+    uint64_t cause;
 };
 int run_wait(struct run *run, uint32_t rank, struct run_work work);
 
 // ---- message.c -----------------------------------------------------------------------------------------------
 
-int run_ask_to_send(struct run *run, uint32_t rank, uint32_t op, double since);
+int run_ask_to_send(struct run *run, uint32_t rank, uint32_t op, uint64_t cause);
 int run_send(struct run *run, uint32_t rank, uint32_t op, struct host_line line);
 int run_post_receive(struct run *run, uint32_t rank, uint32_t op);
 int run_receive(struct run *run, uint32_t index, struct host_line line);
