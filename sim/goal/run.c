@@ -22,14 +22,24 @@
 
 // ---- events --------------------------------------------------------------------------------------------------
 
+// As many as a run_queue has room for.
+enum { MOST_EVENTS = 1 << 24 };
+
+static int refuse_events(const struct run *run)
+{
+    clab_error("%s: more than %d operations and messages are on their way at once: run it for fewer ranks",
+               run->goal->path, MOST_EVENTS);
+    return CLAB_EINVAL;
+}
+
 int run_event(struct run *run, double when, struct run_event event)
 {
     int32_t i = run->spare_event;
     if (i != RUN_NONE) {
         run->spare_event = run->events[i].next;
     } else {
-        if (run->nevents >= 1 << 24) // as many as a run_queue has room for
-            return CLAB_ENOMEM;
+        if (run->nevents == MOST_EVENTS)
+            return refuse_events(run);
         CLAB_TRY(CLAB_RESERVE(run->events, run->event_room, run->nevents + 1));
         i = (int32_t)run->nevents++;
         if (!run_queue_reserve(&run->queue, i + 1))
