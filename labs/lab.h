@@ -105,6 +105,15 @@ static inline void lab_expect(int rank, const char *what, size_t count, const fl
     }
 }
 
+// What a wrong array may come from: works that were started, and that nobody has waited for. "": none.
+static inline void lab_name_unwaited(const struct clab_job *job, size_t room, char text_p[])
+{
+    const struct clab_counts n = clab_job_counts(job);
+    *text_p = 0;
+    if (n.started != n.waited_for)
+        snprintf(text_p, room, "; this rank has waited for %zu of %zu starts", n.waited_for, n.started);
+}
+
 // Ends the program unless all ranks have rank 0's values. Collective.
 static inline void lab_expect_same(struct clab_comm *comm, const char *what, size_t count, const float *values)
 {
@@ -124,8 +133,11 @@ static inline void lab_expect_same(struct clab_comm *comm, const char *what, siz
 static inline double lab_data_check(const struct lab_data *data, const char *what)
 {
     double sum = 0;
+    char unwaited[96], text[192];
+    lab_name_unwaited(data->job, sizeof unwaited, unwaited);
+    snprintf(text, sizeof text, "%s%s", what, unwaited);
     must(clab_copy(data->job, data->got, data->out, data->bytes));
-    lab_expect(clab_job_rank(data->job), what, data->count, data->got, data->expected);
+    lab_expect(clab_job_rank(data->job), text, data->count, data->got, data->expected);
     for (size_t i = 0; i < data->count; i++)
         sum += data->got[i];
     return sum;

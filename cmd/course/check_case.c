@@ -179,7 +179,7 @@ static struct check_run *add_run(struct check *c, const char *command, int ranks
 }
 
 //   out: how it failed, or CHECK_FAILURES; facts
-static enum check_failure start(struct check *c, struct check_run *run, char facts[2 * CHECK_LINE])
+static enum check_failure start_once(struct check *c, struct check_run *run, char facts[2 * CHECK_LINE])
 {
     char command[CHECK_LINE], *argv[CHECK_WORDS] = {NULL};
     enum check_failure failure = CHECK_FAILURES;
@@ -191,13 +191,56 @@ static enum check_failure start(struct check *c, struct check_run *run, char fac
     return failure;
 }
 
+// A rank has not come to where all meet: to clab_job_open, mostly. On a busy machine that says nothing about the program.
+static bool lacks_rank(enum check_failure failure, const char *facts)
+{
+    return failure == CHECK_HANGS && matches("rendezvous: .* did not arrive within", facts);
+}
+
+// Programs that want a core, for each core: 2 and more slow all ranks down.
+static double load(void)
+{
+    double jobs;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return getloadavg(&jobs, 1) == 1 && cores > 0 ? jobs / (double)cores : 0;
+}
+
+// No verdict: this says nothing about the program.
+static void give_up(struct check *c)
+{
+    kit_progress_clear();
+    clab_error("check %s: case %d can not be judged: this machine is too busy to start all ranks within 30 s (%.0f programs "
+               "want each core). That says nothing about your program. Close other programs, and type the check again",
+               c->unit, c->number, load());
+    c->err = CLAB_ETIMEOUT;
+}
+
+// The same, again with more time if a rank has not come.
+static enum check_failure start(struct check *c, struct check_run *run, char facts[2 * CHECK_LINE])
+{
+    enum check_failure failure = start_once(c, run, facts);
+    if (c->err || c->is_patient || !lacks_rank(failure, facts))
+        return failure;
+    c->is_patient = true;
+    kit_progress("  case %d: a rank is late; this waits longer", c->number);
+    failure = start_once(c, run, facts);
+    if (!c->err && lacks_rank(failure, facts) && load() >= 2)
+        give_up(c);
+    return failure;
+}
+
+static const char late_rank[] =
+    "A rank did not start within 30 s. If other programs run here, close them and check again. If none do: what does that "
+    "rank do before clab_job_open?";
+
 static void fail_run(struct check *c, const struct check_run *run, enum check_failure failure, char facts[2 * CHECK_LINE])
 {
     snprintf(facts + strlen(facts), 2 * CHECK_LINE - strlen(facts), "(the run was: %s%s)", run->command,
              run->hosts > 1 ? ", on two hosts"
              : run->hosts   ? ", under commlab run"
                             : "");
-    check_fail(c, facts, find_advice(c, failure, facts));
+    const bool is_late = lacks_rank(failure, facts) && strstr(facts, "clab_job_open");
+    check_fail(c, facts, is_late ? late_rank : find_advice(c, failure, facts));
 }
 
 static void perform(struct check *c, struct check_run *run)

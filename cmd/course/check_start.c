@@ -23,8 +23,11 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 
-static const double most_seconds = 15; // for a program whose ranks share two busy cores
-static const char most_wait[] = "5s"; // CLAB_TIMEOUT
+// For a program whose ranks share two busy cores, and for one some of whose ranks did not even join in that time.
+static const struct patience {
+    double seconds;   // the whole run
+    const char *wait; // CLAB_TIMEOUT
+} usual = {15, "5s"}, more = {60, "30s"};
 enum { CPU_SECONDS = 60 };
 
 struct files {
@@ -96,7 +99,7 @@ static void become_program(const struct check *c, const struct files *f, int com
                                                           {"CLAB_BACKENDS", backends, false},
                                                           {"CLAB_RESULTS", f->rows, false},
                                                           {"CLAB_NETS", c->nets, false},
-                                                          {"CLAB_TIMEOUT", most_wait, false},
+                                                          {"CLAB_TIMEOUT", c->is_patient ? more.wait : usual.wait, false},
                                                           {"CLAB_POISON", "1", false},
                                                           {0}});
     setpgid(0, 0); // so that all that it starts can be ended with it
@@ -119,7 +122,7 @@ static int run_to_end(const struct check *c, const struct files *f, char *const 
     if (pid == 0)
         become_program(c, f, complaints, argv);
     close(complaints);
-    const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, most_seconds, status_p, &is_late);
+    const int err = pid < 0 ? CLAB_ESYS : child_wait_until(pid, (c->is_patient ? more : usual).seconds, status_p, &is_late);
     if (pid > 0)
         kill(-pid, SIGKILL); // what it has left behind
     CLAB_TRY(child_wait_until(reader, 1, &ended, &is_held));

@@ -128,6 +128,15 @@ static void hold_small_time(struct check *c, const char *net, int ranks)
 static const char hangs[] =
     "Ranks wait for each other. clab_send may wait until the receiver takes the message: if all ranks send first, none "
     "ever receives. Begin with clab_recv_start or clab_send_start, and wait for it after the other call.";
+static const char receives_first[] =
+    "Ranks wait to receive what nobody sends: if all ranks receive first, none ever sends. To swap the two lines is not "
+    "enough, since clab_send may wait, too. Begin with clab_recv_start, then send, then wait for what you started.";
+static const char endless[] =
+    "A rank is in a loop that does not end, or it waits twice for the same work. Each start needs a variable and a wait of "
+    "its own.";
+static const char never[] =
+    "Nobody waits for a send or a receive that you started. Each start needs a variable and a wait of its own: if two starts "
+    "share one variable, the second one overwrites the first.";
 static const char wrong[] =
     "Each rank's data.out must become the sum of all ranks' data.in. NaN (nan) means that nothing was written there. Look "
     "at which chunk a rank adds in which step, and at chunks that are shorter than the others.";
@@ -136,6 +145,16 @@ static const char one_by_one[] =
     "ranks take turns. Start the send and the receive of a step together, then wait for both.";
 static const char as_by_hand[] = "That is as slow as sending whole buffers to everyone. Read what each of your methods "
                                  "costs: ./commlab show ring --ranks 8, and the table in lab.md.";
+
+// What nobody waits for is right only if it happens to be done in time.
+static void require_waits(struct check *c, const struct check_run *run)
+{
+    for (int rank = 0; rank < check_ranks(run); rank++) {
+        const struct clab_counts n = check_total(run, rank);
+        check_require(c, n.waited_for == n.started, never, "rank %d: %zu of %zu starts were waited for", rank,
+                      n.waited_for, n.started);
+    }
+}
 
 // Twice what a ring's messages take one after another: 2 (P - 1) of S / P bytes.
 static double twice_a_ring(struct check *c, int ranks)
@@ -147,8 +166,15 @@ static void check(struct check *c)
 {
     check_advise(c, CHECK_HANGS, hangs);
     check_advise(c, CHECK_WRONG, wrong);
-    if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before"))
-        check_sum(c, check_run(c, "shm", NULL, 4, "8 65536"), "checksum/sum/65536", lab_checksum(4, 65536));
+    check_advise_when(c, CHECK_HANGS, "^the program did not end", endless);
+    check_advise_when(c, CHECK_HANGS, "send of |clab_send\\(", hangs);
+    check_advise_when(c, CHECK_HANGS, "receive of ", receives_first);
+    check_advise_when(c, CHECK_WRONG, "has waited for [0-9]+ of [0-9]+ starts", never);
+    if (check_case(c, "4 ranks, shared memory: the sums are right, whatever the buffers held before")) {
+        const struct check_run *run = check_run(c, "shm", NULL, 4, "8 65536");
+        check_sum(c, run, "checksum/sum/65536", lab_checksum(4, 65536));
+        require_waits(c, run);
+    }
     if (check_case(c, "5 ranks, shared memory: also where P does not divide the buffer"))
         check_sum(c, check_run(c, "shm", NULL, 5, "4 28 4096"), "checksum/sum/28", lab_checksum(5, 28));
     for (int i = 0; i < 3; i++) {

@@ -54,6 +54,8 @@ expect warns_as_the_compiler_does 1 'mine.c:13' 20 'int unused; exit(0);'
 expect crashes 1 'rank 1' 20 'if (me == 1) *(volatile int *)8 = 1;'
 expect names_the_signal 1 'Segmentation fault' 20 '*(volatile int *)8 = 1;'
 expect waits_for_nobody 1 'rank 1' 40 'if (me == 1) must(clab_recv(comm, data, 4, CLAB_F32, 0));'
+expect waits_longer_for_a_rank_that_is_late 1 'reported as checksum: got nan' 40 \
+    'struct clab_comm *c; if (me == 1) sleep(7); must(clab_comm_create(job, &c)); clab_comm_destroy(c);'
 expect never_ends 1 'was stopped' 60 'for (;;) pause();'
 expect calls_different_things 1 'ranks disagree' 20 'must(clab_broadcast(comm, data, data, me ? 4 : 3, CLAB_F32, 0));'
 expect leaves_the_job 1 'without clab_job_close' 20 'exit(0);'

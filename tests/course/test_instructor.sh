@@ -35,7 +35,7 @@ every_page_is_two_clicks_away() {
 }
 no_page_is_packed_for_students() {
     why="pack/handout.sh copies from slides/"
-    ! grep -q slides pack/handout.sh
+    ! grep -qE 'slides/|copy slides' pack/handout.sh
 }
 
 # ---- units: minutes, and what needs what -----------------------------------------------------------------------
