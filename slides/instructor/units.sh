@@ -164,7 +164,7 @@ needs() {
             count = split(wanted, words, " ")
             for (i = 1; i <= count; i++) {
                 if (!(words[i] in place)) {
-                    print "units.sh: there is no unit " words[i] >"/dev/stderr"
+                    print "units.sh: there is no unit " words[i] (words[i] ~ /^[0-9]$/ ? ": type 0" words[i] : ": list says which there are") >"/dev/stderr"
                     exit 1
                 }
                 chosen[place[words[i]]] = 1
