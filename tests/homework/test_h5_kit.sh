@@ -13,9 +13,9 @@ make_kit() {
         ln -s build/commlab "$scratch/kit/commlab" && ln -s "$root/sim" "$scratch/kit/sim"
 }
 
-gives_four_files() {
+gives_its_files() {
     make_kit && subject=("$scratch/kit/commlab") && run 0 start h5 --student sample && ls "$scratch/kit/work/h5" >"$scratch/out" &&
-        has out 'plan.ini\njob.ini\njob.model\ncluster.net\n'
+        has out 'plan.ini\njob.ini\njob.model\ncluster.net\nstudent.txt\n'
 }
 
 # The command line of the sheet, on this student's files.
@@ -55,9 +55,9 @@ sample_C_is_of_today() {
 }
 
 if lacks inih || lacks sodium; then
-    skip "homework needs libinih and libsodium" gives_four_files
+    skip "homework needs libinih and libsodium" gives_its_files
 else
-    check gives_four_files
+    check gives_its_files
     check gives_the_graders_time_by_sim_train
     check sample_A_is_of_today
     check sample_C_is_of_today
