@@ -114,18 +114,17 @@ fit: all ## measure this machine again, so that predictions fit it (one minute a
 # The profile, from which everything is predicted: `make` measures the machine once.
 profile_file := $(or $(CLAB_PROFILE),$(B)/machine.net)
 $(profile_file): | all
-	$(Q)$(strip $(B)/commlab fit $(fit_seconds))
+	$(Q)$(B)/commlab fit
 
 # If the profile cannot be read, measure again.
 .PHONY: profile
 profile: $(profile_file)
-	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(strip $(B)/commlab fit $(fit_seconds))
+	$(Q)$(B)/commlab sim barrier --ranks 2 --net machine >/dev/null || $(B)/commlab fit
 
-# Within two and a half minutes on two cores: pairs of runs give the interval, so that each run is short. Six pairs are the fewest
+# Within two minutes on two cores: pairs of runs give the interval, so that each run is short. Six pairs are the fewest
 # that have one. Labs whose wire is emulated run a second time without it, and without other numbers of ranks.
-plot: fit_seconds = --seconds 20s
 plot_step = $(if $(LAB),,$(Q)printf '\n==== plot, step $1 of 4: $2\n')
-plot: profile ## measure, predict and draw all labs in two and a half minutes: build/report/index.html; LAB=07: only lab 07
+plot: profile ## measure, predict and draw all labs in two minutes: build/report/index.html; LAB=07: only lab 07
 	$(Q)mkdir -p results
 ifndef LAB
 	$(call plot_step,1,all collectives by all algorithms; then four backends)
@@ -147,9 +146,7 @@ endif
 BENCH_BACKENDS ?= gloo,shm,mpi
 BENCH_BUDGET ?= 5min
 run_matrix = $(Q)$(B)/commlab bench --matrix --budget $(BENCH_BUDGET) $1 $(BENCH_FLAGS) || [ $$? -eq 3 ]
-bench-cpu: fit_seconds = --seconds 20s
 bench-cpu bench-full: profile
-bench-full: fit_seconds = --seconds 20s
 bench-cpu: all ## measure ranks x sizes in five minutes, and report: BENCH_BACKENDS=gloo,shm,mpi BENCH_BUDGET=5min BENCH_FLAGS
 	$(call run_matrix,--device cpu --backend $(BENCH_BACKENDS))
 	$(Q)$(B)/commlab report
@@ -182,7 +179,7 @@ lab_targets := $(foreach folder,$(wildcard labs/[0-9][0-9]-*),lab$(firstword $(s
 .PHONY: $(lab_targets)
 # On a machine that is too busy to be measured, a lab runs all the same.
 $(lab_targets): lab%: all
-	$(Q){ test -e $(profile_file) && $(B)/commlab sim barrier --ranks 2 --net machine >/dev/null; } || $(strip $(B)/commlab fit $(fit_seconds)) || \
+	$(Q){ test -e $(profile_file) && $(B)/commlab sim barrier --ranks 2 --net machine >/dev/null; } || $(B)/commlab fit || \
 		echo 'make: there is no profile of this machine, so lab $* has no predictions for it; the rest of it runs'
 	$(Q)$(B)/commlab lab $*
 other_labs := $(filter-out $(lab_targets),$(filter lab%,$(MAKECMDGOALS)))
