@@ -73,6 +73,16 @@ measures_in_the_same_form() {
     [ -z "$why" ]
 }
 
+units_say_what_to_type_for_8() {
+    why=$("$units" needs 8 2>&1)
+    [ "$why" = 'units.sh: there is no unit 8: type 08' ]
+}
+# The overview ends with how long the primer takes.
+the_overview_has_the_minutes_of_the_primer() {
+    why="the primer has $(awk -F'\t' '/^p/ { sum += $2 } END { print sum }' "$scratch/units") minutes"
+    grep -q "five small programs, ${why//[^0-9]/} minutes" slides/overview.md
+}
+
 # copy_of_the_pages: what units.sh reads, in a folder of its own.
 copy_of_the_pages() {
     local page
@@ -339,7 +349,7 @@ finds_mistakes_in_a_quiz() {
 }
 
 check_each every_page_is_two_clicks_away no_page_is_packed_for_students units_md_has_the_table_of_the_pages graph_svg_is_drawn_from_the_pages \
-    other_tables_say_the_same_minutes seconds_csv_has_every_lab units_follow_a_page_that_changes units_refuse_what_they_do_not_understand \
+    other_tables_say_the_same_minutes seconds_csv_has_every_lab units_say_what_to_type_for_8 the_overview_has_the_minutes_of_the_primer units_follow_a_page_that_changes units_refuse_what_they_do_not_understand \
     the_graph_follows_and_says_what_it_would_hide syllabi_add_up_and_keep_the_order finds_mistakes_in_syllabi \
     quoted_messages_are_those_of_the_kit finds_a_message_that_nobody_says every_question_of_a_lab_has_an_answer \
     every_question_of_the_primer_has_an_answer finds_a_question_without_an_answer gpus_md_says_which_labs_take_nccl \

@@ -47,6 +47,15 @@ refuses_no_homework_and_no_salt() {
     refuses 1 'can be guessed' h2 "$scratch/short" "$scratch/refused"
 }
 
+# A wrong word costs no build, and no path of a handout looks like the result.
+make_refuses_before_it_packs() {
+    local words
+    for words in 'gradescope HW=h9 SALT=x' 'gradescope HW=h2 SALT=none' 'classroom HW=h9'; do
+        why="make $words: $(make -s $words 2>&1)" && return 1
+        ! grep -q 'commlab-handout' <<<"$why" && grep -qE 'type HW=ID|can not be read' <<<"$why" || return 1
+    done
+}
+
 # lay_out FILE...: the folders of Gradescope's image, after it has copied the zip and a student's files there.
 lay_out() {
     rm -rf "$base"
@@ -218,7 +227,7 @@ collects_a_class() {
     grep -q 'ada.l_test@example.edu  *h2  *80' "$scratch/out"
 }
 
-check_each makes_the_same_zip_twice has_what_gradescope_needs_and_no_solution refuses_no_homework_and_no_salt
+check_each makes_the_same_zip_twice has_what_gradescope_needs_and_no_solution refuses_no_homework_and_no_salt make_refuses_before_it_packs
 check_each sets_up_and_grades gives_a_solution_more_points_than_the_starter
 if unshare --user --map-root-user true 2>/dev/null; then
     check grades_alike_without_namespaces
