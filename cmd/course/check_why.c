@@ -2,7 +2,8 @@
 // Why a student's program has failed: the few lines of its output that say it (check_inside.h).
 //
 // - The library names rank, call and peer by itself, and labs/lab.h the element that is wrong. Here those lines are
-//   chosen, in this order: the wrong element, the signal, the first error, the line of the program, who waits for whom.
+//   chosen, in this order: the wrong element, the signal, the rank that is late, the first error, the line of the program,
+//   who waits for whom.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "cmd/course/check_inside.h"
 #include "core/base/err.h"
 
-enum { PARTS = 7 };
+enum { PARTS = 8 };
 
 // A line that begins with one text, holds another one, and lacks a third.
 struct finding {
@@ -86,6 +87,7 @@ enum check_failure check_why(const char *complaints, int status, const char *sto
     struct finding findings[PARTS] = {{.begins = "rank ", .holds = ", index "},
                                       {.holds = " was killed by signal "},
                                       {.holds = " has ended without clab_job_close"},
+                                      {.holds = " did not arrive within "}, // one rank says so, maybe not the first that ends
                                       {.begins = "commlab: error: ", .lacks = " exited with status "},
                                       {.begins = "commlab: error: rank ", .holds = ".c:"},
                                       {.begins = "commlab: flight: ", .lacks = "nobody was waiting"},
