@@ -54,7 +54,7 @@ static void check_net(const struct clab_net *net)
     must_hold(net->nodes == 1 || net->inter.present);
     must_hold(is_cost(net->gamma) && is_cost(net->call) && is_cost(net->noise) && is_cost(net->probed.line) &&
               is_cost(net->probed.fresh));
-    must_hold(!net->compute.present || (net->compute.flops[CLAB_FP64] > 0 && net->compute.flops[CLAB_FP32] > 0));
+    must_hold(!net->compute.present || net->compute.flops[CLAB_FP32] > 0);
     must_hold(is_cost(net->compute.memory));
     must_hold(net->nlevels >= 0 && net->nlevels <= CLAB_NET_LEVELS);
     for (int i = 0; i < net->nlevels; i++)

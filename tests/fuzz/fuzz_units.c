@@ -97,14 +97,29 @@ static void check_seconds(const char *text)
     must_hold(good ? same(seconds, (long double)number / (long double)factor) : seconds == 12345);
 }
 
+// Of a rate such as Gb/s, GiB/s or Gbps, in bytes per second; 0: it is none.
+static double rate_of(const char *unit)
+{
+    static const struct unit prefixes[] = {{"", 1},     {"k", 1e3},     {"K", 1e3},     {"M", 1e6},     {"G", 1e9},
+                                           {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {0}};
+    static const struct unit bytes[] = {{"B/s", 1}, {"Bps", 1}, {0}};
+    static const struct unit bits[] = {{"b/s", 1. / 8}, {"bit/s", 1. / 8}, {"bps", 1. / 8}, {0}};
+    for (const struct unit *p = prefixes; p->name; p++) {
+        const size_t n = strlen(p->name);
+        const double of_bytes = strncmp(unit, p->name, n) ? 0 : factor_of(unit + n, bytes);
+        const double of_bits = strncmp(unit, p->name, n) || p->name[n > 0] == 'i' ? 0 : factor_of(unit + n, bits);
+        if (of_bytes + of_bits > 0)
+            return p->factor * (of_bytes + of_bits);
+    }
+    return 0;
+}
+
 static void check_seconds_per_byte(const char *text)
 {
-    static const struct unit times[] = {{"s/B", 1}, {"us/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}, {0}};
-    static const struct unit rates[] = {
-        {"B/s", 1},        {"KB/s", 1e3},     {"MB/s", 1e6},     {"GB/s", 1e9},      {"TB/s", 1e12},
-        {"Kb/s", 1e3 / 8}, {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8}, {0}};
+    static const struct unit times[] = {
+        {"s/B", 1}, {"us/B", 1e6}, {"µs/B", 1e6}, {"ns/B", 1e9}, {"ps/B", 1e12}, {"s/GB", 1e9}, {0}};
     const size_t n = number_length(text);
-    const double time = n ? factor_of(text + n, times) : 0, rate = n ? factor_of(text + n, rates) : 0;
+    const double time = n ? factor_of(text + n, times) : 0, rate = n ? rate_of(text + n) : 0;
     double seconds = 12345;
     const int err = clab_parse_seconds_per_byte(text, &seconds);
     must_hold(err == CLAB_OK || seconds == 12345);
