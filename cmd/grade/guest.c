@@ -28,6 +28,22 @@ static void leave_out(char *text, const char *what)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
+// Cut to `most` bytes, behind a whole line or else a whole word, with dots for the rest. No line end is last.
+static void shorten(char *text, size_t most)
+{
+    char *end = text + strlen(text);
+    if ((size_t)(end - text) > most) {
+        char *line, *word;
+        text[most - 4] = 0; // room for the dots
+        line = strrchr(text, '\n');
+        word = strrchr(text, ' ');
+        end = line && line > text + most / 2 ? line : word ? word : text + most - 4;
+        strcpy(end, end == line ? "\n..." : " ...");
+    }
+    for (end = text + strlen(text); end > text && end[-1] == '\n';)
+        *--end = 0;
+}
+
 // The first lines of what it complained of, in `why` behind what is there. Without our folders, whose names differ between
 // machines and runs.
 static void add_complaints(struct grading *g, const char *path, char *why, size_t room)
@@ -37,7 +53,7 @@ static void add_complaints(struct grading *g, const char *path, char *why, size_
     const char *because;
     char *text = grading_slurp(g, path, 64 << 20, &bytes, &because);
     const size_t used = strlen(why);
-    if (!text || !bytes || used + 3 >= room)
+    if (!text || !bytes || used + 16 >= room)
         return;
     text[bytes < 100 * MOST_SHOWN ? bytes : 100 * MOST_SHOWN] = 0;
     snprintf(folder, sizeof folder, "%s/", g->box);
@@ -46,7 +62,8 @@ static void add_complaints(struct grading *g, const char *path, char *why, size_
     leave_out(text, folder);
     snprintf(folder, sizeof folder, "%s/", g->root);
     leave_out(text, folder);
-    snprintf(why + used, room - used, ":\n%.*s", MOST_SHOWN, text);
+    shorten(text, room - used - 8 < MOST_SHOWN ? room - used - 8 : MOST_SHOWN);
+    snprintf(why + used, room - used, ":\n%s", text);
 }
 
 static void say_end(const struct sandbox_result *result, double seconds, char why[512])
