@@ -213,6 +213,93 @@ static void test_try_prices_on_the_own_cluster(void **state)
     run(out, "rm -r %s", folder);
 }
 
+// The same words from try and from the grader's harness, each built with odd.c: "" where only the proof finds it.
+static void test_what_crashes_or_is_no_schedule_is_named(void **state)
+{
+    static const struct {
+        const char *odd, *of_try, *of_harness;
+    } cases[] = {
+        {"lanes", "lanes() is 0 (1 to 16)", ""},
+        {"lanes crash", "crashed in lanes(), with 3 ranks on 2 hosts: signal 8", "crashed in lanes(), with 2 ranks on 2 hosts: signal 8"},
+        {"chunks", "chunks_per_lane() is 300 (1 to 256)", ""},
+        {"divide", "crashed in stage() of rank 0, stage 2, with 3 ranks on 2 hosts: signal 8, often a division by 0",
+         "crashed in stage() of rank 0, stage 2, with 2 ranks on 2 hosts: signal 8, often a division by 0"},
+        {"deep", "stage 2, with 3 ranks on 2 hosts: signal 11, often", "stage 2, with 2 ranks on 2 hosts: signal 11, often"},
+        {"abort", "stage 2, with 3 ranks on 2 hosts: signal 6, often", "stage 2, with 2 ranks on 2 hosts: signal 6, often"},
+        {"endless", "stage() of rank 0, stage 2, with 3 ranks on 2 hosts, has not returned after 1 s of computing",
+         "stage() of rank 0, stage 2, with 2 ranks on 2 hosts, has not returned after 1 s of computing"},
+        {"counter", "rank 0, stage 2: two calls of stage() with the same arguments gave different steps", ""},
+        {"gap", "rank 0, stage 2: step 0 was not filled in", ""},
+        {"span", "writes chunks 0 to 2, and there is 1 chunk", ""},
+        {"many", "rank 0, stage 2: stage() returned 70", ""},
+        {"very many", "rank 0, stage 2: stage() returned 900", ""},
+    };
+    static char out[1 << 16];
+    char folder[] = "/tmp/commlab-h2-XXXXXX";
+    const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    if (run(out, "for program in try harness; do '%s/labcc' -DCALLS_SECONDS=1 -o %s/$program tests/homework/h2/odd.c "
+                 "labs/homework/h2/$program.c 2>&1; done; echo 2 2 1024 0 1 >%s/ask", build, folder, folder) || out[0])
+        fail_msg("%s", out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (run(out, "cd %s && ulimit -c 0 && ODD='%s' ./try 0 0 1 2>&1", folder, cases[i].odd) == 0 || !strstr(out, cases[i].of_try))
+            fail_msg("try, %s: no '%s' in: %s", cases[i].odd, cases[i].of_try, out);
+        run(out, "cd %s && ulimit -c 0 && ODD='%s' ./harness ask schedules 2>&1", folder, cases[i].odd);
+        if (!strstr(out, cases[i].of_harness))
+            fail_msg("harness, %s: no '%s' in: %s", cases[i].odd, cases[i].of_harness, out);
+    }
+    run(out, "rm -r %s", folder);
+}
+
+// What the harness writes about odd.c is told by the grader in the same words.
+static void test_the_grader_names_the_same(void **state)
+{
+    static const struct {
+        const char *odd, *words;
+    } cases[] = {
+        {"counter", "rank 0, stage 2: two calls of stage() with the same arguments gave different steps, first 1 of them"},
+        {"gap", "rank 0, stage 2: step 0 was not filled in"},
+        {"many", "rank 0, stage 2: stage() returned 70"},
+    };
+    (void)state;
+    needs_inih();
+    needs_sodium();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grading g;
+        assert_int_equal(setenv("ODD", cases[i].odd, 1), 0);
+        grade(&g, 0, "tests/homework/h2/odd.c");
+        if (!strstr(grading_text(&g, "proof"), cases[i].words))
+            fail_msg("%s: no '%s' in: %s", cases[i].odd, cases[i].words, grading_text(&g, "proof"));
+        grading_end(&g);
+    }
+    unsetenv("ODD");
+}
+
+// Above 8 ranks the list of stages is for who asks; empty stages are for nobody.
+static void test_try_lists_no_more_than_people_read(void **state)
+{
+    static const char many[] = "0 1 2 0 1 0 2 1 0";
+    static char out[1 << 16];
+    char folder[] = "/tmp/commlab-h2-XXXXXX";
+    const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    if (run(out, "for i in %s tests/homework/h2/odd.c; do '%s/labcc' -o %s/$(basename $i .c) $i labs/homework/h2/try.c 2>&1; done", reference,
+            build, folder) || out[0])
+        fail_msg("%s", out);
+    assert_int_equal(run(out, "%s/reference %s 2>&1", folder, many), 0);
+    assert_true(!strstr(out, "stage 0:") && strstr(out, "try --stages"));
+    assert_int_equal(run(out, "%s/reference --stages %s 2>&1", folder, many), 0);
+    assert_true(strstr(out, "rank 8 (host 0), stage 0: send chunks 0 to 2 to rank 0") && !strstr(out, "nothing"));
+    assert_int_equal(run(out, "%s/reference 0 1 2>&1", folder), 0);
+    assert_non_null(strstr(out, "rank 0 (host 0), stage 0:"));
+    // Stage 0 of odd.c is empty; its proof fails, so that rank is listed.
+    assert_true(run(out, "%s/odd %s 2>&1", folder, many) != 0);
+    assert_true(strstr(out, "What that rank does:\nrank 0 (host 0), stage 1: send chunk 0 to rank 1") && !strstr(out, "rank 1 (host"));
+    run(out, "rm -r %s", folder);
+}
+
 // Each file of wrong/ says in a line "// expects: TEST: WORDS" what the message of that test has.
 static void expect_words(const char *path)
 {
@@ -310,6 +397,9 @@ int main(void)
         cmocka_unit_test(test_the_kit_s_own_form_is_refused),
         cmocka_unit_test(test_each_mistake_is_named),
         cmocka_unit_test(test_try_prices_on_the_own_cluster),
+        cmocka_unit_test(test_what_crashes_or_is_no_schedule_is_named),
+        cmocka_unit_test(test_the_grader_names_the_same),
+        cmocka_unit_test(test_try_lists_no_more_than_people_read),
         cmocka_unit_test(test_a_schedule_is_read_whole_or_not_at_all),
         cmocka_unit_test(test_words_that_are_no_schedule_are_refused),
     };

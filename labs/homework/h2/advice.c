@@ -13,7 +13,7 @@
 static const char *const about[CLAB_FLAW_COUNT] = {
     [CLAB_FLAW_PEER] = "A peer is a rank from 0 to nranks-1, and not the rank itself. Is a host's number used as a rank, or "
                        "does rank + 1 lack mod(..., nranks)?",
-    [CLAB_FLAW_SPAN] = "A chunk's number is 0 to chunks()-1. Is it a rank's or a host's number, of which there are more than "
+    [CLAB_FLAW_SPAN] = "A chunk's number is 0 to chunks_per_lane()-1. Is it a rank's or a host's number, of which there are more than "
                        "chunks?",
     [CLAB_FLAW_OVERLAP] = "Two receives of one stage go to the same chunk. Receive them in two stages, one after the other.",
     [CLAB_FLAW_UNDEFINED] = "The rank sends or adds a chunk that it does not have yet. Scratch is empty until a receive or a copy has filled it.",
@@ -58,6 +58,16 @@ static int whole_host(uint64_t set, const struct h2_cluster *cluster)
     return -1;
 }
 
+static void add_lost(struct clab_text *text, const struct h2_missing *m)
+{
+    clab_text_add(text, "Rank %d's own chunk %d, which it has sent to nobody, is overwritten in its stage %d by ", m->lost_rank,
+                  m->lost_chunk, m->lost_stage);
+    if (m->lost_from >= 0)
+        clab_text_add(text, "a recv from rank %d: did you mean recv_reduce, which adds?", m->lost_from);
+    else
+        clab_text_add(text, "a copy: is the order of its arguments right? It is copy(to, from).");
+}
+
 static void add_missing(struct clab_text *text, const struct h2_missing *m, const struct h2_cluster *cluster)
 {
     const uint64_t all = (UINT64_C(1) << cluster->nranks) - 1;
@@ -65,6 +75,8 @@ static void add_missing(struct clab_text *text, const struct h2_missing *m, cons
         clab_text_add(text, "Only the last chunk is not complete, all others are. Does a loop over chunks end one too early?");
     } else if (m->silent == all) {
         clab_text_add(text, "No rank receives anything: stage() returns CLAB_DONE at once. Write its stages.");
+    } else if (m->lost_rank >= 0) {
+        add_lost(text, m);
     } else if (m->early_rank >= 0) {
         clab_text_add(text, "In stage %d, rank %d sends chunk %d while it adds to it: a stage's sends carry what was there "
                             "before the stage, so the sum that it sends is not complete. Send in the next stage.",
@@ -132,6 +144,9 @@ const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_
     if (t->sent <= t->least * (1 + 1e-9))
         return text_p;
     struct clab_text text = clab_text_begin(text_p, H2_ADVICE);
+    char ranks[24];
+    const bool is_one = cluster->size[t->host] == 1;
+    snprintf(ranks, sizeof ranks, is_one ? "1 rank" : "%d ranks", cluster->size[t->host]);
     if (t->is_ring && t->crossings > cluster->nhosts)
         clab_text_add(&text, "This is a ring that passes from host to host %d times, on %d hosts. Which of these passes are needed?",
                       t->crossings, cluster->nhosts);
@@ -140,17 +155,20 @@ const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_
                              "task 1, whom do you count: ranks, or hosts?",
                       cluster->nranks);
     else
-        clab_text_add(&text, "Host %d has %d rank%s. Look at what they send to other hosts: does the same sum, or a part of it, go "
-                             "there more than once? What is the least that the other hosts must know of this one?",
-                      t->host, cluster->size[t->host], cluster->size[t->host] == 1 ? "" : "s");
+        clab_text_add(&text, "Host %d has %s. Look at what %s to other hosts: does the same sum, or a part of it, go there more than "
+                             "once? What is the least that the other hosts must know of this one?",
+                      t->host, ranks, is_one ? "it sends" : "they send");
     return text_p;
 }
 
-const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, char text_p[H2_ADVICE])
+const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, bool is_said, char text_p[H2_ADVICE])
 {
     const struct h2_traffic *t = &schedule->traffic;
     text_p[0] = 0;
-    if (t->sent > t->least * (1 + 1e-9))
+    if (is_said && t->sent > t->least * (1 + 1e-9))
+        snprintf(text_p, H2_ADVICE, "Host %d sends %.2f times the array to other hosts, and %.2f is the least: see the advice above.",
+                 t->host, t->sent, t->least);
+    else if (t->sent > t->least * (1 + 1e-9))
         h2_advice_bytes(schedule, cluster, text_p);
     else if (!t->exchanges)
         snprintf(text_p, H2_ADVICE, "Bytes are the least, so look at what waits: no rank sends to another host and receives from another in "

@@ -32,6 +32,7 @@ struct h2 {
     bool is_read[2];            // its result
     int stopped[2];             // the case that the run did not come back from; CASES: there is none
     int by[CASES];              // which run a case belongs to
+    bool is_told;               // advice about bytes was given
 };
 
 // ---- the clusters ------------------------------------------------------------------------------------------------------
@@ -163,8 +164,8 @@ static void explain(struct h2 *h2, int i)
     // What all cases have in common is the mistake; what one of them shows may only follow from it.
     note(h2, "proof", *h2_advice_pattern(&pattern, text) ? text : h2_advice_proof(&h2->schedules[i], &h2->clusters[i], text));
     grading_note(h2->grading, "proof",
-                 "to see its stages: build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c && work/h2/try %s",
-                 h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
+                 "to see its stages: build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c && work/h2/try %s%s",
+                 h2->clusters[i].nranks > 8 ? "--stages " : "", h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
 }
 
 static void judge_proof(struct h2 *h2)
@@ -229,6 +230,7 @@ static void judge_bytes(struct h2 *h2)
                   counted, h2->clusters[worst].nranks, h2_cluster_hosts(&h2->clusters[worst], hosts, sizeof hosts),
                   s->traffic.host, s->traffic.sent, s->traffic.least);
     note(h2, "bytes", h2_advice_bytes(s, &h2->clusters[worst], text));
+    h2->is_told = *text;
 }
 
 // ---- time --------------------------------------------------------------------------------------------------------------
@@ -273,7 +275,7 @@ static void judge_time(struct h2 *h2, int i, const char *key)
                   1e3 * seconds, 1e3 * scale->reference, 1e3 * scale->shipped, scale->shipped_name, 1e3 * scale->ordered,
                   scale->ordered_name, 1e3 * scale->bound);
     if (speed(scale, seconds) < 1)
-        note(h2, key, h2_advice_time(&h2->schedules[i], &h2->clusters[i], text));
+        note(h2, key, h2_advice_time(&h2->schedules[i], &h2->clusters[i], h2->is_told, text));
     if (i == OWN)
         grading_rank(h2->grading, seconds / scale->bound);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Homework h2: what your mine.c defines. An allreduce: each rank has an array of numbers, and all get the sum.
 //
-// You write functions of (problem, rank, lane, stage), as the kit's own algorithms do (core/schedule/algorithms/ring.c is
-// one of 20 lines; there, P is the number of ranks: problem->nranks here). core/schedule/schedule.h has the five rules of a schedule. Words to write steps with:
+// You write functions of (problem, rank, lane, stage), as the kit's own algorithms do. core/schedule/algorithms/ring.c has a
+// short one: its first function, allreduce. There, P is the number of ranks: problem->nranks here.
+// core/schedule/schedule.h has the five rules of a schedule. Words to write steps with:
 //
 //     out[0] = send(peer, chunk(3));            // chunk 3 to that rank
 //     out[1] = recv(peer, chunks(4, 2));        // chunks 4 and 5 become what that rank sends
@@ -10,6 +11,7 @@
 //     out[3] = copy(chunk(1), scratch(0, 1));   // data chunk 1 becomes scratch chunk 0
 //     mod(-1, 4) is 3; min(a, b), max(a, b)
 //
+// - chunks(4, 2) names two chunks. How many chunks there are says your function chunks_per_lane(), of starter/mine.c.
 // - A stage's steps happen at the same time: sends see the data as they were when the stage began. A rank's next stage
 //   begins when they are done. A stage writes a chunk once at most.
 // - The functions must depend on their arguments alone: no variables that remember something between calls.
@@ -39,8 +41,8 @@ struct h2_problem {
 
 struct h2_algorithm {
     int (*lanes)(const struct h2_problem *problem);   // into how many parts the array is cut that go on side by side, 1 to 16
-    int (*chunks)(const struct h2_problem *problem);  // into how many chunks a lane's part is cut, 1 to 256
-    int (*scratch)(const struct h2_problem *problem); // how many more buffers of so many chunks you need, 0 to 8
+    int (*chunks)(const struct h2_problem *problem);  // chunks_per_lane(): into how many chunks a lane's part is cut, 1 to 256
+    int (*scratch)(const struct h2_problem *problem); // scratch_buffers(): how many more buffers of so many chunks you need, 0 to 8
     // Fill out[] with the steps of a stage, 0, 1, 2, ..., and return how many they are; CLAB_DONE behind the last stage.
     int (*stage)(const struct h2_problem *problem, int rank, int lane, int stage, struct clab_step out[]);
 };

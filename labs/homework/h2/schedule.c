@@ -64,14 +64,25 @@ static void spoil(struct h2_schedule *schedule, int rank, int stage, const char 
     snprintf(schedule->text + used, sizeof schedule->text - used, what, number);
 }
 
-// A step that is none becomes a reason, not a part of the schedule.
-static bool take_step(struct h2_words *words, struct h2_schedule *schedule, int rank, int stage, struct clab_step *step_p)
+// The zeros that the harness put there.
+static bool is_unfilled(const struct clab_step *step)
+{
+    return step->op == 0 && step->peer == 0 && step->src.count == 0 && step->dst.count == 0 && step->src.first == 0 &&
+           step->src.buffer == 0;
+}
+
+// Step i of a stage. One that is none becomes a reason, not a part of the schedule.
+static bool take_step(struct h2_words *words, struct h2_schedule *schedule, int rank, int stage, int i,
+                      struct clab_step *step_p)
 {
     int32_t op, peer;
     if (!take(words, &op) || !take(words, &peer) || !take_span(words, &step_p->src) || !take_span(words, &step_p->dst))
         return false;
     step_p->op = (enum clab_step_op)op;
     step_p->peer = peer;
+    if (is_unfilled(step_p))
+        spoil(schedule, rank, stage,
+              "step %d was not filled in: fill out[0], out[1], ... without a gap, and return how many they are", i);
     if (op < CLAB_SEND || op > CLAB_COPY)
         spoil(schedule, rank, stage, "a step has the operation %d, which is none: fill out[0], out[1], ... without a gap, by "
                                      "send, recv, recv_reduce and copy", op);
@@ -85,7 +96,7 @@ static bool take_steps(struct h2_words *words, struct h2_schedule *schedule, int
 {
     for (int i = 0; i < n; i++) {
         struct clab_step step;
-        if (!take_step(words, schedule, rank, stage, &step))
+        if (!take_step(words, schedule, rank, stage, i, &step))
             return false;
         if (!schedule->text[0] && !*err_p)
             *err_p = clab_listing_add(schedule->listing, &step);
@@ -98,6 +109,11 @@ static void judge_end(struct h2_schedule *schedule, int rank, int stage, int wor
 {
     if (word == WIRE_ENDLESS)
         spoil(schedule, rank, stage, "stage() has not returned CLAB_DONE after %d stages: it must, behind the last one", stage);
+    else if (word == WIRE_UNSTEADY)
+        spoil(schedule, rank, stage,
+              "two calls of stage() with the same arguments gave different steps, first %d of them. It must "
+              "depend on its arguments alone: is there a static or global variable?",
+              returned);
     else if (word != WIRE_DONE)
         spoil(schedule, rank, stage, "stage() returned %d: return the number of steps, 0 to 64, or CLAB_DONE", returned);
 }
@@ -132,9 +148,7 @@ static bool take_shape(struct h2_words *words, const struct h2_cluster *cluster,
         !take(words, &lanes) || !take(words, &chunks) || !take(words, &scratch))
         return false;
     if (!wire_is_shape(lanes, chunks, scratch)) {
-        snprintf(schedule->text, sizeof schedule->text,
-                 "lanes() is %d (1 to %d), chunks() %d (1 to %d), scratch() %d (0 to %d): return numbers in these ranges",
-                 lanes, WIRE_MOST_LANES, chunks, WIRE_MOST_CHUNKS, scratch, WIRE_MOST_SCRATCH);
+        snprintf(schedule->text, sizeof schedule->text, WIRE_SHAPE_FORMAT, lanes, chunks, scratch);
         return true;
     }
     const struct clab_problem problem = {
@@ -164,6 +178,8 @@ static bool take_schedule(struct h2_words *words, const struct h2_cluster *clust
 
 // Who contributed to each place, as the replay goes on.
 struct sums {
+    const struct clab_listing *listing;
+    struct h2_missing lost; // what is said there of an overwritten chunk
     int chunks, lanes;
     uint64_t *set; // (ranks, lanes, chunks)
     uint64_t heard; // ranks that got something
@@ -172,27 +188,6 @@ struct sums {
 static uint64_t *place(const struct sums *sums, int rank, int lane, int chunk)
 {
     return &sums->set[((size_t)rank * (size_t)sums->lanes + (size_t)lane) * (size_t)sums->chunks + (size_t)chunk];
-}
-
-static void write_seen(void *context, const struct clab_write *write)
-{
-    struct sums *sums = context;
-    sums->heard |= UINT64_C(1) << write->rank;
-    if (write->buffer == CLAB_DATA && write->chunk < sums->chunks)
-        *place(sums, write->rank, write->lane, write->chunk) = write->set[0];
-}
-
-static int begin_sums(const struct h2_schedule *schedule, struct sums *sums_p)
-{
-    const struct clab_listing *l = schedule->listing;
-    *sums_p = (struct sums){.chunks = l->chunks, .lanes = l->problem.lanes};
-    const size_t places = (size_t)l->problem.nranks * (size_t)l->problem.lanes * (size_t)l->chunks;
-    sums_p->set = calloc(places, sizeof *sums_p->set);
-    if (!sums_p->set)
-        return CLAB_ENOMEM;
-    for (size_t i = 0; i < places; i++)
-        sums_p->set[i] = UINT64_C(1) << i / ((size_t)l->problem.lanes * (size_t)l->chunks);
-    return CLAB_OK;
 }
 
 static bool overlap(struct clab_span a, struct clab_span b)
@@ -209,6 +204,60 @@ static const struct clab_step *stage_steps(const struct clab_listing *l, int pro
         return NULL;
     *n_p = (int)(l->stages[at + 1] - l->stages[at]);
     return l->steps + l->stages[at];
+}
+
+// The first stage in which the rank gives its chunk away, by a send or a copy, from `stage` on; -1: none.
+static int given_in(const struct clab_listing *l, int program, int stage, struct clab_span chunk)
+{
+    const struct clab_step *steps;
+    for (int n; (steps = stage_steps(l, program, stage, &n)); stage++)
+        for (int i = 0; i < n; i++)
+            if ((steps[i].op == CLAB_SEND || steps[i].op == CLAB_COPY) && overlap(steps[i].src, chunk))
+                return stage;
+    return -1;
+}
+
+// A rank's own data are overwritten. The first time is kept that nobody else has them, if the rank sends the chunk on later: one
+// that never sends it has forgotten that, and takes the result rightly.
+static void note_lost(struct sums *sums, const struct clab_write *write)
+{
+    const struct clab_span chunk = {CLAB_DATA, write->chunk, 1};
+    const int program = write->rank * sums->lanes + write->lane;
+    int n;
+    if (sums->lost.lost_rank >= 0 || given_in(sums->listing, program, 0, chunk) <= write->stage)
+        return;
+    const struct clab_step *steps = stage_steps(sums->listing, program, write->stage, &n);
+    for (int i = 0; i < n; i++)
+        if ((steps[i].op == CLAB_RECV || steps[i].op == CLAB_COPY) && overlap(steps[i].dst, chunk))
+            sums->lost = (struct h2_missing){.lost_rank = write->rank,
+                                             .lost_stage = write->stage,
+                                             .lost_chunk = write->chunk,
+                                             .lost_from = steps[i].op == CLAB_RECV ? steps[i].peer : -1};
+}
+
+static void write_seen(void *context, const struct clab_write *write)
+{
+    struct sums *sums = context;
+    sums->heard |= UINT64_C(1) << write->rank;
+    if (write->buffer != CLAB_DATA || write->chunk >= sums->chunks)
+        return;
+    uint64_t *set = place(sums, write->rank, write->lane, write->chunk);
+    if (*set & ~write->set[0] & UINT64_C(1) << write->rank)
+        note_lost(sums, write);
+    *set = write->set[0];
+}
+
+static int begin_sums(const struct h2_schedule *schedule, struct sums *sums_p)
+{
+    const struct clab_listing *l = schedule->listing;
+    *sums_p = (struct sums){.listing = l, .lost.lost_rank = -1, .chunks = l->chunks, .lanes = l->problem.lanes};
+    const size_t places = (size_t)l->problem.nranks * (size_t)l->problem.lanes * (size_t)l->chunks;
+    sums_p->set = calloc(places, sizeof *sums_p->set);
+    if (!sums_p->set)
+        return CLAB_ENOMEM;
+    for (size_t i = 0; i < places; i++)
+        sums_p->set[i] = UINT64_C(1) << i / ((size_t)l->problem.lanes * (size_t)l->chunks);
+    return CLAB_OK;
 }
 
 // The chunk that a stage sends while it adds to it what somebody else sends; -1: none. (Two that exchange may do so.)
@@ -244,7 +293,10 @@ static void find_missing(const struct h2_schedule *schedule, const struct sums *
 {
     const struct clab_listing *l = schedule->listing;
     const uint64_t all = (UINT64_C(1) << l->problem.nranks) - 1;
-    *missing = (struct h2_missing){.only_last_chunk = l->chunks > 1, .everywhere = all, .silent = all & ~sums->heard};
+    *missing = sums->lost;
+    missing->only_last_chunk = l->chunks > 1;
+    missing->everywhere = all;
+    missing->silent = all & ~sums->heard;
     for (int rank = 0; rank < l->problem.nranks; rank++)
         for (int lane = 0; lane < sums->lanes; lane++)
             for (int chunk = 0; chunk < sums->chunks; chunk++) {

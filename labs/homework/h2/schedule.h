@@ -17,6 +17,9 @@ struct h2_missing {
     uint64_t ranks;       // those with such a place
     uint64_t silent;      // ranks that got nothing at all
     uint64_t everywhere;  // ranks whose arrays no other rank has in any place
+    // A receive or a copy that overwrites a rank's own data, which it has sent to nobody; rank -1: none.
+    int lost_rank, lost_stage, lost_chunk;
+    int lost_from; // the rank that it receives from; -1: a copy
     // A stage that sends a chunk and adds to it at the same time, so it sends what was there before; rank -1: none.
     int early_rank, early_stage, early_chunk;
 };

@@ -5,6 +5,8 @@
 //     work/h2/try                  your own cluster, work/h2/network.net
 //     work/h2/try 0 1 0 1          four ranks: 0 and 2 on host 0, 1 and 3 on host 1
 //
+//     work/h2/try --stages         with more than 8 ranks: their stages, too
+//
 // It prints the stages of every rank, and whether the sum is right. If it is: a drawing of up to 8 ranks, what goes between
 // hosts, and the time on the network of network.net, which lies beside this program. That is virtual time, the grader's.
 
@@ -17,10 +19,12 @@
 #include "core/base/err.h"
 #include "core/schedule/draw/draw.h"
 #include "core/schedule/verify/verify.h"
+#include "labs/homework/h2/calls.h"
 #include "labs/homework/h2/h2.h"
+#include "labs/homework/h2/wire.h"
 #include "sim/sim.h"
 
-enum { MOST_RANKS = 16, MOST_HOSTS = 4, MOST_STAGES = 1000, MOST_DRAWN = 8, ELEMENT = 4 };
+enum { MOST_RANKS = 16, MOST_HOSTS = 4, MOST_STAGES = 1000, MOST_DRAWN = 8, ELEMENT = 4 }; // MOST_DRAWN: and listed
 
 static struct h2_problem problem = {.lanes = 1, .bytes = 12 << 20};
 
@@ -41,12 +45,12 @@ static bool supports(const struct clab_problem *p)
 
 static int chunks_of(UNUSED const struct clab_problem *p)
 {
-    return H2_MINE.chunks(&problem);
+    return calls_chunks(&problem);
 }
 
 static int scratch_of(UNUSED const struct clab_problem *p)
 {
-    return H2_MINE.scratch(&problem);
+    return calls_scratch(&problem);
 }
 
 static int width_of(UNUSED const struct clab_problem *p)
@@ -56,7 +60,11 @@ static int width_of(UNUSED const struct clab_problem *p)
 
 static int stage_of(UNUSED const struct clab_problem *p, int rank, int lane, int s, struct clab_step out[])
 {
-    return H2_MINE.stage(&problem, rank, lane, s, out);
+    static struct clab_step room[CALLS_ROOM];
+    const int n = calls_stage(&problem, rank, lane, s, room);
+    if (n > 0)
+        memcpy(out, room, (size_t)min(n, H2_MOST_STEPS) * sizeof *out);
+    return n;
 }
 
 static struct clab_cost cost; // what the proof counts
@@ -102,42 +110,104 @@ static void print_step(const struct clab_step *step)
         printf(step->op == CLAB_SEND ? " to rank %d" : " from rank %d", step->peer);
 }
 
-// False: it has no end.
-static bool print_program(int rank, int lane)
+// A stage without steps is left out.
+static void print_stage(int rank, int lane, int s, const struct clab_step *steps, int n)
 {
-    for (int s = 0; s < MOST_STAGES; s++) {
-        struct clab_step out[H2_MOST_STEPS] = {0};
-        const int n = H2_MINE.stage(&problem, rank, lane, s, out);
-        if (n == CLAB_DONE)
-            return true;
-        if (n < 0 || n > H2_MOST_STEPS) {
-            printf("rank %d, stage %d: stage() returned %d; return the number of steps, 0 to %d, or CLAB_DONE\n", rank, s, n,
-                   H2_MOST_STEPS);
-            return false;
-        }
-        printf("rank %d (host %d), ", rank, problem.host[rank]);
-        printf(problem.lanes > 1 ? "lane %d, " : "", lane);
-        printf("stage %d:%s", s, n ? "" : " nothing");
-        for (int i = 0; i < n; i++)
-            printf(i ? "; " : " "), print_step(&out[i]);
-        printf("\n");
-    }
-    printf("rank %d: stage() has not returned CLAB_DONE after %d stages\n", rank, MOST_STAGES);
+    if (n == 0)
+        return;
+    printf("rank %d (host %d), ", rank, problem.host[rank]);
+    printf(problem.lanes > 1 ? "lane %d, " : "", lane);
+    printf("stage %d:", s);
+    for (int i = 0; i < n; i++)
+        printf(i ? "; " : " "), print_step(&steps[i]);
+    printf("\n");
+}
+
+static void print_program(int rank, int lane)
+{
+    static struct clab_step out[CALLS_ROOM];
+    for (int s = 0, n; (n = calls_stage(&problem, rank, lane, s, out)) != CLAB_DONE; s++)
+        print_stage(rank, lane, s, out, n);
+}
+
+static void print_rank(int rank)
+{
+    for (int lane = 0; lane < problem.lanes; lane++)
+        print_program(rank, lane);
+}
+
+static void print_programs(void)
+{
+    for (int rank = 0; rank < problem.nranks; rank++)
+        print_rank(rank);
+}
+
+// ---- what stage() returns ----------------------------------------------------------------------------------------------
+
+// What the grader refuses before it proves anything.
+static bool check_shape(void)
+{
+    const int chunks = calls_chunks(&problem), scratch = calls_scratch(&problem);
+    if (wire_is_shape(problem.lanes, chunks, scratch))
+        return true;
+    printf("Wrong: " WIRE_SHAPE_FORMAT "\n", problem.lanes, chunks, scratch);
     return false;
 }
 
-static bool print_programs(void)
+static bool check_steps(int rank, int s, const struct clab_step *steps, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (calls_is_unfilled(&steps[i])) {
+            printf("Wrong: rank %d, stage %d: step %d was not filled in: fill out[0], out[1], ... without a gap, and return how "
+                   "many they are\n",
+                   rank, s, i);
+            return false;
+        }
+    return true;
+}
+
+// A stage: whether it is one. *is_last_p: behind the last one.
+static bool check_stage(int rank, int lane, int s, bool *is_last_p)
+{
+    static struct clab_step out[CALLS_ROOM];
+    int n;
+    if (!calls_stage_twice(&problem, rank, lane, s, out, &n)) {
+        printf("Wrong: rank %d, stage %d: two calls of stage() with the same arguments gave different steps, first %d of them. It "
+               "must depend on its arguments alone: is there a static or global variable?\n",
+               rank, s, n);
+        return false;
+    }
+    *is_last_p = n == CLAB_DONE;
+    if (*is_last_p || (n >= 0 && n <= H2_MOST_STEPS))
+        return check_steps(rank, s, out, n);
+    printf("Wrong: rank %d, stage %d: stage() returned %d; return the number of steps, 0 to %d, or CLAB_DONE\n", rank, s, n,
+           H2_MOST_STEPS);
+    return false;
+}
+
+static bool check_program(int rank, int lane)
+{
+    bool is_last = false;
+    for (int s = 0; s < MOST_STAGES; s++)
+        if (!check_stage(rank, lane, s, &is_last) || is_last)
+            return is_last;
+    printf("Wrong: rank %d: stage() has not returned CLAB_DONE after %d stages\n", rank, MOST_STAGES);
+    return false;
+}
+
+static bool check_programs(void)
 {
     for (int rank = 0; rank < problem.nranks; rank++)
         for (int lane = 0; lane < problem.lanes; lane++)
-            if (!print_program(rank, lane))
+            if (!check_program(rank, lane))
                 return false;
     return true;
 }
 
 // ---- the proof ---------------------------------------------------------------------------------------------------------
 
-static bool prove(const struct clab_problem *p)
+// The ranks beyond those that are listed have one whose stages are worth a look: the one that the proof names.
+static bool prove(const struct clab_problem *p, bool is_listed)
 {
     struct clab_verifier *verifier;
     struct clab_verify_result result = {0};
@@ -151,6 +221,8 @@ static bool prove(const struct clab_problem *p)
         printf("\nRight: every rank gets the sum.\n\n");
     else
         printf("\nWrong: %s: %s\n", clab_flaw_text(result.flaw), result.text);
+    if (!is_right && !is_listed && result.rank >= 0)
+        printf("\nWhat that rank does:\n"), print_rank(result.rank);
     return is_right;
 }
 
@@ -158,7 +230,8 @@ static void draw(const struct clab_problem *p)
 {
     struct clab_trace trace;
     if (p->nranks > MOST_DRAWN) {
-        printf("More than %d ranks make a drawing that nobody can read, so there is none.\n", MOST_DRAWN);
+        printf("More than %d ranks make a drawing that nobody can read, so there is none. try --stages prints their stages.\n",
+               MOST_DRAWN);
         return;
     }
     if (clab_trace_record(p, &mine, &trace))
@@ -176,13 +249,13 @@ struct traffic {
 
 static void count_program(const struct clab_problem *p, int rank, int lane, struct traffic hosts[])
 {
-    struct clab_step out[H2_MOST_STEPS];
-    for (int s = 0, n; (n = H2_MINE.stage(&problem, rank, lane, s, out)) != CLAB_DONE; s++)
+    static struct clab_step out[CALLS_ROOM];
+    for (int s = 0, n; (n = calls_stage(&problem, rank, lane, s, out)) != CLAB_DONE; s++)
         for (int i = 0; i < n; i++)
             if (out[i].op == CLAB_SEND && problem.host[out[i].peer] != problem.host[rank]) {
                 hosts[problem.host[rank]].messages++;
                 hosts[problem.host[rank]].bytes +=
-                    ELEMENT * clab_span_elements(p, H2_MINE.chunks(&problem), lane, out[i].src);
+                    ELEMENT * clab_span_elements(p, calls_chunks(&problem), lane, out[i].src);
             }
 }
 
@@ -248,11 +321,17 @@ static void print_time(const struct clab_problem *p)
 
 // ---- a run -------------------------------------------------------------------------------------------------------------
 
-static int run(void)
+static int run(bool wants_stages)
 {
+    const bool is_listed = wants_stages || problem.nranks <= MOST_DRAWN;
+    problem.lanes = calls_lanes(&problem);
+    if (!check_shape() || !check_programs())
+        return EXIT_FAILURE;
     const struct clab_problem p = {
         .collective = CLAB_ALLREDUCE, .nranks = problem.nranks, .lanes = problem.lanes, .count = problem.bytes / ELEMENT};
-    if (!print_programs() || !prove(&p))
+    if (is_listed)
+        print_programs();
+    if (!prove(&p, is_listed))
         return EXIT_FAILURE;
     draw(&p);
     print_traffic(&p);
@@ -323,6 +402,8 @@ int main(int argc, char **argv)
 {
     int host[MOST_RANKS];
     read_own(argv[0]);
+    const bool wants_stages = argc > 1 && !strcmp(argv[1], "--stages");
+    argc -= wants_stages, argv += wants_stages;
     const bool is_told = argc > 1;
     if (!is_told && !own.nranks) {
         fprintf(stderr, "%s does not name your ranks' hosts: type ./commlab start h2 --student ID, or name hosts, as in: try 0 1 0 1\n",
@@ -331,10 +412,10 @@ int main(int argc, char **argv)
     }
     if ((is_told && !read_words(argc - 1, argv + 1, host)) ||
         !take_hosts(is_told ? argc - 1 : own.nranks, is_told ? host : own.host)) {
-        fprintf(stderr, "usage: try [HOST...]: the host of each of 1 to 16 ranks; none: your own cluster. Hosts are 0 to 3 at most, and "
-                        "each has a rank, as in: try 0 1 0 1\n");
+        fprintf(stderr, "usage: try [--stages] [HOST...]: the host of each of 1 to 16 ranks; none: your own cluster. Hosts are 0 to 3 at "
+                        "most, and each has a rank, as in: try 0 1 0 1. --stages: print the stages of more than 8 ranks, too\n");
         return 2;
     }
-    problem.lanes = H2_MINE.lanes(&problem);
-    return run();
+    calls_watch();
+    return run(wants_stages);
 }
