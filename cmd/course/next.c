@@ -6,6 +6,7 @@
 #include "core/base/called.h"
 #include "core/base/err.h"
 #include "cmd/command.h"
+#include "cmd/course/homework.h"
 #include "cmd/course/step.h"
 
 // The command stands alone in a line, so that it is found at once, by people and by scripts.
@@ -31,6 +32,8 @@ static int next(const struct course *course, const struct course_unit *unit)
     if (!err) {
         course_next(course, &journal, unit, &step);
         print(&step);
+        if (!unit)
+            course_say_homework(course);
     }
     journal_free(&journal);
     return err;

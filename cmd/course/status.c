@@ -8,6 +8,7 @@
 #include "core/base/options.h"
 #include "core/base/table.h"
 #include "cmd/command.h"
+#include "cmd/course/homework.h"
 #include "cmd/course/step.h"
 
 static const struct clab_column columns[] = {
@@ -68,6 +69,7 @@ static int print_status(const struct course *course)
         err = print_table(course, &journal);
     if (!err) {
         course_next(course, &journal, NULL, &step);
+        course_say_homework(course);
         course_print_step(&step);
     }
     journal_free(&journal);
@@ -81,7 +83,7 @@ static int run(int argc, char **argv)
         .options = none,
         .about = "Show how far you are: a line per unit, with its state, how often you checked it, the hints that you "
                  "took, and the minutes from the first command of the unit to its pass, or to the last command. "
-                 "work/progress.txt has each event."};
+                 "work/progress.txt has each event. Homework that you have begun has a line of its own."};
     struct course course = {0};
     int err = clab_options_parse(&line, argc, argv, NULL);
     if (!err)

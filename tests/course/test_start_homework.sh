@@ -68,6 +68,16 @@ says_what_to_type_for_a_homework() {
     done
     refuses 2 "there is no unit 'h9'" hint h9
 }
+says_what_is_begun() {
+    anew
+    run 0 status && ! grep -q Homework "$scratch/out" && run 0 next && ! grep -q Homework "$scratch/out" && run 0 start h2 --student ada || return 1
+    local words='Homework h2 is begun (labs/homework/h2/h2.md). Its points: ./commlab grade h2 work/h2'
+    writes "$words" status && writes "$words" next && rm work/h2/student.txt && writes "$words --student ID" next
+}
+says_how_to_begin_anew() {
+    anew
+    refuses 2 'type ./commlab start h2 --student ID' reset h2 && mkdir -p work/h2 && refuses 2 'mv work/h2/mine.c work/h2/mine.1.c; then ./commlab start h2' reset h2
+}
 writes_each_student_a_network_of_their_own() {
     anew
     run 0 start h2 --student ada && cp work/h2/network.net "$scratch/ada.net" && run 0 start h2 --student ada || return 1
@@ -84,7 +94,8 @@ else
     check_each gives_the_starter_and_says_what_to_do never_overwrites refuses_other_homeworks refuses_what_is_no_id keeps_the_id \
         reads_the_id_as_people_write_it
 fi
-check_each says_what_to_type_for_a_homework
+lacks sodium || check says_what_is_begun
+check_each says_what_to_type_for_a_homework says_how_to_begin_anew
 if [ "$with_grader" ]; then
     check_with 'inih sodium' writes_each_student_a_network_of_their_own
 else
