@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/called.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/base/stats.h"
@@ -325,21 +326,16 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
     net->probed = p->fit.low.probed = p->fit.high.probed = p->probed;
 }
 
-static void say(const struct fit_session *s, const struct placement *p, const char *path)
+// No alpha and beta: those of the profile are of other messages than the card's, with which people compute.
+static void say(const struct placement *p, const char *path)
 {
-    char alpha[CLAB_TEXT], beta[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
+    char text[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
     const struct clab_net *net = &p->fit.median;
-    const struct clab_link *link = s->across ? &net->inter : &net->intra;
     if (net->probed.line > 0)
-        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, alpha));
+        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, text));
     if (p->noise > 0)
         snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
-    printf("%s: %sone message: alpha %s, beta %s%s, %d round%s, noise floor %s\n", path, line,
-           clab_seconds_text(link->alpha, alpha), clab_rate_text(1 / link->beta, beta),
-           s->backend->protocols.memory     ? ""
-           : link->port == CLAB_PORT_DUPLEX ? " each way"
-                                            : " by one core for both ways",
-           p->nrounds, p->nrounds == 1 ? "" : "s", noise);
+    printf("%s: %s%d round%s, noise floor %s\n", path, line, p->nrounds, p->nrounds == 1 ? "" : "s", noise);
 }
 
 static int write_placement(const struct fit_session *s, struct placement *p, const char *path)
@@ -370,7 +366,7 @@ static int write_placement(const struct fit_session *s, struct placement *p, con
             "fit: %s has too few rounds of probes (%d) to know their noise: run nothing else, or say --seconds 60s",
             path, p->nrounds);
     if (!err)
-        say(s, p, path);
+        say(p, path);
     clab_manifest_free(&manifest);
     return err;
 }
@@ -450,6 +446,13 @@ static int write_samples(const char *path, const struct fit_record *record)
     return clab_output_close(&output);
 }
 
+static void say_card(const struct fit_session *s)
+{
+    const bool is_usual = !strcmp(s->backend->name, clab_backend_usual(1));
+    clab_say("./commlab card%s%s prints alpha, beta and gamma, with which you predict.\n", is_usual ? "" : " --backend ",
+             is_usual ? "" : s->backend->name);
+}
+
 int fit_report(const struct fit_session *session, const struct fit_record *record)
 {
     struct placement placements[CLAB_FIT_PLACEMENTS] = {0};
@@ -460,6 +463,8 @@ int fit_report(const struct fit_session *session, const struct fit_record *recor
         err = estimate(session, record->ntasks, &placements[i]);
     if (!err)
         err = write_profile(session, placements, n);
+    if (!err)
+        say_card(session);
     for (int i = 0; i < CLAB_FIT_PLACEMENTS; i++)
         free(placements[i].samples);
     return err;
