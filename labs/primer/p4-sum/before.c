@@ -29,8 +29,8 @@ static void around_ring(struct sum *s)
     struct clab_work *receive;
     copy(s->out, s->in, s->count);
     copy(s->pass, s->in, s->count);
-    // TODO: in each of ranks - 1 rounds, start to receive `other` from the left, send `pass` to the right, and wait for
-    // what you receive. Add it to `out`. It is what you pass on in the next round.
+    // TODO: in each of ranks - 1 rounds, start to receive `other` from the left (clab_recv_start), send `pass` to the
+    // right, and wait for what you receive (clab_work_wait, as in p3). Add it to `out`. It is what you pass on in the next round.
     (void)right, (void)left, (void)receive;
 }
 
