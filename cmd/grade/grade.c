@@ -41,10 +41,28 @@ static int take_word(const char *text, void *into)
     return CLAB_OK;
 }
 
+// Homework and file are there, or the one that is missing is named.
+static int check_words(const struct request *request)
+{
+    const char *word = request->nwords ? request->words[0] : "";
+    const bool is_file = *word && access(word, F_OK) == 0;
+    const char *student = request->student ? request->student : "ada";
+    if (request->nwords == 2)
+        return CLAB_OK;
+    if (!*word)
+        clab_error("grade: a homework and a file are missing: type, for example: ./commlab grade h2 work/h2 --student %s", student);
+    else if (is_file)
+        clab_error("grade: the homework is missing before %s: type, for example: ./commlab grade h2 %s --student %s", word, word, student);
+    else
+        clab_error("grade: the file of %s is missing: type, for example: ./commlab grade %s work/%s --student %s", word, word, word,
+                   student);
+    return CLAB_EINVAL;
+}
+
 static int read_line(int argc, char **argv, struct request *request)
 {
     static const struct clab_option options[] = {
-        {"student", 0, "ID", "whose it is: the seeds come from this ID", CLAB_TEXT_AT(struct request, student)},
+        {"student", 0, "ID", "whose it is: the seeds come from this ID; without it and --salt, student.txt beside the file says so", CLAB_TEXT_AT(struct request, student)},
         {"salt", 0, "FILE", "the class's secret, for hidden tests; without it, it is practice", CLAB_TEXT_AT(struct request, salt)},
         {"csv", 0, "FILE", "write a row per test", CLAB_TEXT_AT(struct request, files.csv)},
         {"json", 0, "FILE", "the same as JSON", CLAB_TEXT_AT(struct request, files.json)},
@@ -63,12 +81,8 @@ static int read_line(int argc, char **argv, struct request *request)
         .argument = take_word,
     };
     CLAB_TRY(clab_options_parse(&line, argc, argv, request));
-    if (request->nwords < 2 || !request->student) {
-        clab_error("grade: %s: type, for example: ./commlab grade h2 work/h2 --student ada",
-                   request->nwords < 2 ? "a homework and a file are missing" : "--student ID is missing");
-        return CLAB_EINVAL;
-    }
-    return homework_check_student("grade", request->student);
+    CLAB_TRY(check_words(request));
+    return request->student ? homework_check_student("grade", request->student) : CLAB_OK;
 }
 
 // The file that is handed in, or the folder: an exact path.
@@ -160,25 +174,57 @@ static int say_limits(const struct grading *g)
     return CLAB_OK;
 }
 
-// The most frequent reason why points differ: the task of another ID.
-static void warn_of_owner(const struct grading *g)
+// The ID in student.txt beside the submission. False: there is none.
+static bool find_owner(const struct grading *g, char owner_p[HOMEWORK_STUDENT])
 {
-    char folder[PATH_MAX], owner[HOMEWORK_STUDENT], *end;
+    char folder[PATH_MAX], *end;
     const char *wanted = g->homework->file;
     snprintf(folder, sizeof folder, "%s", g->submission);
     if (wanted[strlen(wanted) - 1] != '/' && (end = strrchr(folder, '/')))
         *end = 0;
-    if (homework_student_of(folder, owner) && strcmp(owner, g->student))
+    return homework_student_of(folder, owner_p);
+}
+
+// Practice of one's own needs no --student. Where a salt is given, points count: the file's folder has no say then.
+static int find_student(const struct request *request, struct grading *g, char owner[HOMEWORK_STUDENT])
+{
+    const bool is_owned = find_owner(g, owner);
+    if (!is_owned)
+        owner[0] = 0;
+    if (g->student)
+        return CLAB_OK;
+    if (!is_owned || request->salt) {
+        clab_error("grade: --student ID is missing: type, for example: ./commlab grade %s %s --student %s", g->id, request->words[1],
+                   is_owned ? owner : "ada");
+        return CLAB_EINVAL;
+    }
+    g->student = owner;
+    return CLAB_OK;
+}
+
+// The most frequent reason why points differ: the task of another ID. It stands where errors do, and below the total.
+static void warn_of_owner(const struct grading *g, const char *owner)
+{
+    if (*owner && strcmp(owner, g->student))
         clab_warn("grade: this was begun with the ID '%s' (student.txt beside it), and is graded with the task of '%s': if "
                   "that is not meant, type --student %s",
                   owner, g->student, owner);
 }
 
+static void print_owner(const struct grading *g, const char *owner)
+{
+    if (*owner && strcmp(owner, g->student))
+        printf("These points are for the task of '%s', and student.txt names '%s': if that is not meant, type --student %s\n",
+               g->student, owner, owner);
+}
+
 static int grade(const struct request *request, struct grading *g)
 {
     CLAB_TRY(find_homework(g->id, &g->homework));
+    char owner[HOMEWORK_STUDENT];
     CLAB_TRY(find_submission(request, g));
-    warn_of_owner(g);
+    CLAB_TRY(find_student(request, g, owner));
+    warn_of_owner(g, owner);
     uint64_t seed; // says now if this build has none
     CLAB_TRY(homework_seed(g->salt, g->student, "", &seed));
     CLAB_TRY(say_limits(g));
@@ -186,6 +232,7 @@ static int grade(const struct request *request, struct grading *g)
     if (err)
         return err;
     grade_print(g);
+    print_owner(g, owner);
     return grade_write(g, &request->files);
 }
 

@@ -117,6 +117,7 @@ complains_in_the_same_bytes_each_time() {
 }
 refuses_wrong_words() {
     refuses 2 "there is no homework 'h9'" h9 $reference --student ada && refuses 2 'a homework and a file are missing' &&
+        refuses 2 'the file of h2 is missing: type, for example: ./commlab grade h2 work/h2 --student mira' h2 --student mira && refuses 2 'the homework is missing before' $reference &&
         refuses 2 '--student ID is missing' h2 $reference && refuses 2 'an ID has' h2 $reference --student ../x &&
         refuses 2 'there is no such file' h2 "$scratch/none.c" --student ada &&
         ln -sf "$(realpath $reference)" "$scratch/link.c" && refuses 2 'is a link' h2 "$scratch/link.c" --student ada &&
@@ -127,7 +128,14 @@ says_whose_it_is() {
         run 0 h2 "$scratch/owned" --student bob || return 1
     why="$(cat "$scratch/err")"
     grep -q "was begun with the ID 'ada'.*type --student ada" "$scratch/err" && [ "$(wc -l <"$scratch/err")" -eq 1 ] &&
+        why="below the total: $(cat "$scratch/out")" && tail -1 "$scratch/out" | grep -q "task of 'bob', and student.txt names 'ada'.*--student ada" &&
         run 0 h2 "$scratch/owned/mine.c" --student ada && why="$(cat "$scratch/err")" && [ -z "$why" ]
+}
+# In practice student.txt says whose it is, and where points count the command line does.
+takes_the_id_of_the_folder() {
+    mkdir -p "$scratch/owned" && cp labs/homework/h2/starter/mine.c "$scratch/owned/" && echo mira >"$scratch/owned/student.txt" &&
+        run 0 h2 "$scratch/owned" && why="$(cat "$scratch/out")" && grep -q '^h2 .* mira$' "$scratch/out" &&
+        refuses 2 "--student ID is missing: type, for example: ./commlab grade h2 $scratch/owned --student mira" h2 "$scratch/owned" --salt "$scratch/salt"
 }
 # The message of a compiler stands below one test, not below all.
 says_a_compile_error_once() {
@@ -313,7 +321,7 @@ else
     for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
         gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
         writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes \
-        complains_in_the_same_bytes_each_time says_a_compile_error_once says_whose_it_is refuses_wrong_words judges_the_own_cluster_behind_a_crash \
+        complains_in_the_same_bytes_each_time says_a_compile_error_once says_whose_it_is takes_the_id_of_the_folder refuses_wrong_words judges_the_own_cluster_behind_a_crash \
         grades_a_class \
         makes_a_page_of_a_class asks_each_student_two_questions asks_of_each_homework \
         makes_folders_for_jplag goes_on_where_it_was_killed \
