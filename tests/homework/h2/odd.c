@@ -7,6 +7,9 @@
 
 #include "labs/homework/h2/h2.h"
 
+// A build with sanitizers ends by their report before the processor sees the division.
+#define PLAIN __attribute__((no_sanitize("undefined")))
+
 static volatile int zero;
 
 static int is_odd(const char *what)
@@ -15,7 +18,7 @@ static int is_odd(const char *what)
     return odd && !strcmp(odd, what);
 }
 
-static int lanes(const struct h2_problem *problem)
+PLAIN static int lanes(const struct h2_problem *problem)
 {
     (void)problem;
     return is_odd("lanes") ? 0 : is_odd("lanes crash") ? 7 / zero : 1;
@@ -48,7 +51,7 @@ static int many(int n, struct clab_step out[])
 }
 
 // What rank 0 does in its stage 2.
-static int go_wrong(struct clab_step out[])
+PLAIN static int go_wrong(struct clab_step out[])
 {
     static int calls;
     if (is_odd("divide"))
