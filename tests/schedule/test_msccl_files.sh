@@ -93,6 +93,15 @@ changed() {
     ! cmp -s "$files/${4:-circle}.xml" "$scratch/changed.xml" &&
         refuses "$2" "$scratch/changed.xml:$3" verify --msccl "$scratch/changed.xml"
 }
+
+# TACCL and TE-CCL write where a GPU's input is in its output; MSCCL passes over it.
+passes_over_copies() {
+    sed 's/^\( *<gpu id="\(.\)".*\)/\1<copy i_off="0" o_off="\2"\/>/' "$files/circle.xml" >"$scratch/copies.xml"
+    [ "$(grep -c '<copy ' "$scratch/copies.xml")" -eq 4 ] && writes "all proved" verify --msccl "$scratch/copies.xml"
+}
+check passes_over_copies
+check refuses_copy_elsewhere changed 's/<step s="1"/<copy i_off="0" o_off="0"\/><step s="1"/' 2 \
+    '7: <copy> where there should be <step>'
 check refuses_more_chunks_than_steps_use changed \
     's/nchunksperloop="4"/nchunksperloop="1000000"/' 2 '4: nchunksperloop="1000000", but the steps of gpu 0 use no more than'
 check refuses_absurd_chunks changed 's/nchunksperloop="4"/nchunksperloop="1000000000"/' 2 \

@@ -24,6 +24,7 @@ struct reader {
     struct clab_msccl msccl;
     XML_Parser parser;
     int depth, gpu, next_number;
+    int passed; // open elements of a <copy>
     int err;
 };
 
@@ -239,12 +240,21 @@ static void begin_step(struct reader *r, const char **attributes)
     m->staged &= step->stage >= 0 && step->at >= 0;
 }
 
+// TACCL and TE-CCL say by <copy> where a GPU's input is in its output. MSCCL passes over it: in place, both are one.
+static bool pass_over(struct reader *r, const char *name)
+{
+    const bool is_copy = r->depth == 2 && !strcmp(name, "copy");
+    if (is_copy || r->passed)
+        r->passed++;
+    return r->passed > 0;
+}
+
 static void XMLCALL begin_element(void *context, const char *name, const char **attributes)
 {
     static const char *const names[] = {"algo", "gpu", "tb", "step"};
     static void (*const begin[])(struct reader *, const char **) = {begin_algo, begin_gpu, begin_block, begin_step};
     struct reader *r = context;
-    if (r->err)
+    if (r->err || pass_over(r, name))
         return;
     if (r->depth > 3 || strcmp(name, names[r->depth]) != 0) {
         FAIL(r, "%s:%d: <%.30s> where there should be <%s>", r->msccl.path, line_of(r), name,
@@ -256,8 +266,9 @@ static void XMLCALL begin_element(void *context, const char *name, const char **
 
 static void XMLCALL end_element(void *context, const char *name)
 {
+    struct reader *r = context;
     (void)name;
-    ((struct reader *)context)->depth--;
+    --*(r->passed ? &r->passed : &r->depth);
 }
 
 // Nothing here needs one, and entities could make a small file a large one.
