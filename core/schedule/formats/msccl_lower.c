@@ -386,8 +386,9 @@ static int find_shape(struct lowering *w)
     w->blocks = clab_problem_blocks(&problem);
     w->chunks = m->chunks / w->blocks / m->lanes;
     if (w->chunks < 1 || w->chunks * w->blocks * m->lanes != m->chunks) {
-        clab_error("%s:%d: nchunksperloop=\"%d\" is not a multiple of %d blocks and %d lanes", m->path, m->line,
-                   m->chunks, w->blocks, m->lanes);
+        clab_error(
+            "%s:%d: nchunksperloop=\"%d\" is not a multiple of %d, the blocks of this collective times %d lane%s",
+            m->path, m->line, m->chunks, w->blocks * m->lanes, m->lanes, m->lanes == 1 ? "" : "s");
         return CLAB_EPARSE;
     }
     if (m->root && !clab_collective_rooted(m->collective)) {
