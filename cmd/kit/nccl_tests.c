@@ -10,7 +10,8 @@
 
 #include "core/base/err.h"
 
-enum { LINE = 4096, LEAST_LEAD = 3 }; // size, count and type
+enum { LINE = 4096, MOST_RANKS = 1 << 20 };
+enum { LEAST_LEAD = 3 }; // size, count and type
 
 static int cut(char *line, char *words[TESTS_WORDS])
 {
@@ -25,6 +26,32 @@ static int cut(char *line, char *words[TESTS_WORDS])
 static bool is_one_of(const char *word, const char *a, const char *b)
 {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+// ---- labels ------------------------------------------------------------------------------------------------------
+
+// "[1,0]", and perhaps "<stdout>:" behind it.
+static char *behind_brackets(char *line)
+{
+    char *at = line + 1 + strspn(line + 1, "0123456789,");
+    if (at == line + 1 || *at != ']')
+        return line;
+    at++;
+    if (strncmp(at, "<stdout>:", 9) == 0 || strncmp(at, "<stderr>:", 9) == 0)
+        return at + 9;
+    return at + (*at == ' ');
+}
+
+// "0: "; srun pads the number.
+static char *behind_colon(char *line)
+{
+    char *number = line + strspn(line, " "), *at = number + strspn(number, "0123456789");
+    return at > number && at[0] == ':' && at[1] == ' ' ? at + 2 : line;
+}
+
+char *tests_unlabelled(char *line)
+{
+    return *line == '[' ? behind_brackets(line) : behind_colon(line);
 }
 
 // ---- the line above the table ------------------------------------------------------------------------------------
@@ -146,7 +173,8 @@ bool tests_rank_read(const char *line, int *rank_p, char host_p[64])
     int rank;
     char host[64];
     const char *at = line + strspn(line, " \t"), *on = strstr(line, " on ");
-    if (*at != '#' || sscanf(at + 1, " Rank %d", &rank) != 1 || rank < 0 || !on || sscanf(on, " on %63s", host) != 1)
+    if (*at != '#' || sscanf(at + 1, " Rank %d", &rank) != 1 || rank < 0 || rank >= MOST_RANKS || !on ||
+        sscanf(on, " on %63s", host) != 1)
         return false;
     *rank_p = rank;
     strcpy(host_p, host);

@@ -27,6 +27,10 @@ struct tests_head {
     bool counts_wrong, is_msec; // what `wrong` is; the unit of times
 };
 
+// What follows a launcher's label: "[1,0]<stdout>:" (mpirun --tag-output), "[0] " (mpiexec -l), "0: " (srun -l). Without
+// one, the line itself.
+char *tests_unlabelled(char *line);
+
 // Whether `line` names the columns of a table.
 bool tests_head_read(const char *line, struct tests_head *head_p);
 
@@ -47,7 +51,7 @@ int tests_row_read(const struct tests_head *head, char *line, struct tests_row *
 // ---- lines above the table ---------------------------------------------------------------------------------------
 
 // `#  Rank  0 Group  0 Pid   1887 on   worker-1 device  0 [0x8d] NVIDIA H100`; without Group until 2.13, without Pid in
-// 1.0.  Whether it is one.  host: ended by 0
+// 1.0.  Whether it is one, of a rank below 2^20.  host: ended by 0
 bool tests_rank_read(const char *line, int *rank_p, char host_p[64]);
 
 // Our name of the collective in a program's name, or in a file's that is called like it ("all_reduce_perf.txt"); NULL:

@@ -255,6 +255,16 @@ static int name_of_file(const char *path)
     return name ? clab_nccl_function_find(name) : -1;
 }
 
+static int take_line(struct tests *t, char *line, struct tune_times *times)
+{
+    take_log(t, line);
+    if (line[strspn(line, " \t\r\n")] == '#')
+        CLAB_TRY(take_remark(t, strchr(line, '#')));
+    CLAB_TRY(take_end(t, line));
+    return isspace((unsigned char)line[0]) && tests_is_row(line) && !is_of_size_0(line) ? take_time(t, line, times)
+                                                                                        : CLAB_OK;
+}
+
 static int read_tests(FILE *file, const char *path, struct tune_label label, struct tune_missing missing,
                       struct tune_times *times)
 {
@@ -268,13 +278,7 @@ static int read_tests(FILE *file, const char *path, struct tune_label label, str
     t.missing.function = missing.function < 0 ? name_of_file(path) : missing.function;
     while (!err && fgets(line, sizeof line, file)) {
         t.line++;
-        take_log(&t, line);
-        if (line[strspn(line, " \t\r\n")] == '#')
-            err = take_remark(&t, strchr(line, '#'));
-        if (!err)
-            err = take_end(&t, line);
-        if (!err && isspace((unsigned char)line[0]) && tests_is_row(line) && !is_of_size_0(line))
-            err = take_time(&t, line, times);
+        err = take_line(&t, tests_unlabelled(line), times);
     }
     free(t.hosts);
     if (!err && times->n == before) {

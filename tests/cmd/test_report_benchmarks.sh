@@ -414,13 +414,13 @@ reads_our_bench_in_that_form() {
     report && why=$(cat "$page/combined_benchmark.csv" "$results/mine.txt")
     [ "$(grep -c '^mine.txt,[0-9]*,.*,cpu,allreduce,ring,shm,2,1024,256,float,sum,-1,[01],throughput,' "$page/combined_benchmark.csv")" -eq 2 ]
 }
-# Version 1.0 has times in ms, 2.0 the largest error of an element, and the ranks' lines are lost.
+# Version 1.0 has times in ms, 2.0 the largest error of an element, and the ranks' lines are lost. mpirun has labelled x.log.
 reads_old_logs_by_options() {
     begin old
     printf '%s\n' '#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res' \
         '     1000000        250000   float     sum    0.500   2.00   3.00    1e-06    0.500   2.00   3.00    1e-06' >"$results/all_reduce_1.txt"
     printf '%s\n' '#       size         count    type    root     time   algbw   busbw  error     time   algbw   busbw  error' \
-        '     1000000        250000   float       1    400.0    2.50    2.50  0e+00    400.0    2.50    2.50  0e+00' >"$results/x.log"
+        '     1000000        250000   float       1    400.0    2.50    2.50  0e+00    400.0    2.50    2.50  0e+00' | sed 's/^/[1,0]<stdout>:/' >"$results/x.log"
     run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$page" --log-ranks 4 --log-collective broadcast || return 1
     why=$(cat "$page/combined_benchmark.csv")
     grep -q '^all_reduce_1.txt,2,unknown machine,cuda,allreduce,native,nccl,4,1000000,250000,float,sum,-1,0,throughput,500,,,2,3,,' <<<"$why" &&

@@ -29,6 +29,12 @@ finds_what_is_faster_in_files() {
     why=$(cat "$scratch/tune.csv")
     grep -qx 'allreduce,0,2047,ring,ll,-1,1,2,-1,-1,2.000' <<<"$why"
 }
+# As mpirun --tag-output, mpiexec -l and srun -l print them.
+reads_rows_behind_a_launcherS_labels() {
+    times own 20 && times ring 10 || return 1
+    sed -i 's/^/[1,0]<stdout>:/' "$scratch/own" && sed 's/^/[0] /' "$scratch/ring" >"$scratch/hydra" && sed 's/^/ 0: /' "$scratch/ring" >"$scratch/srun"
+    writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/hydra" && writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/srun"
+}
 leaves_to_nccl_what_it_does_as_well() {
     times own 20 && times ring 19.9 || return 1
     writes "NCCL's own: as good as any, to 3 %: no row" --from "$scratch/own" --from "ring/ll=$scratch/ring" || return 1
@@ -143,7 +149,8 @@ is_refused_with_its_line() {
 check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
     sets_ncclS_model_beside_it announces_how_much_it_measures takes_all_collectives \
     is_refused_with_its_line
-check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_a_log_that_needs_options leaves_to_nccl_what_it_does_as_well \
+check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_rows_behind_a_launcherS_labels \
+    reads_a_log_that_needs_options leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row announces_a_table_that_it_replaces prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {
     LD_LIBRARY_PATH=$build/fakes refuses 3 'this is no measurement' -n 2 -o "$scratch/refused"

@@ -51,7 +51,7 @@ static void take_device(struct reader *r, const char *line)
     int rank;
     char host[64];
     const char *name = strrchr(line, ']');
-    if (!tests_rank_read(line, &rank, host) || rank >= MOST_RANKS)
+    if (!tests_rank_read(line, &rank, host))
         return;
     r->ranks = rank >= r->ranks ? rank + 1 : r->ranks;
     if (r->source.machine[0])
@@ -226,7 +226,7 @@ static bool is_head(const char *line, size_t length)
     char text[400];
     struct tests_head head;
     snprintf(text, sizeof text, "%.*s", (int)length, line);
-    return tests_head_read(text, &head);
+    return tests_head_read(tests_unlabelled(text), &head);
 }
 
 bool report_is_nccl_tests(const char *text)
@@ -250,6 +250,7 @@ int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char 
     int err = (r.source.file = report_rows_text(rows, file)) ? CLAB_OK : CLAB_ENOMEM;
     for (char *line; !err && (line = strsep(&text, "\n"));) {
         line[strcspn(line, "\r")] = 0;
+        line = tests_unlabelled(line);
         if (++r.line > MOST_LINES)
             err = refuse(&r, "more than %d lines: give one run of nccl-tests per file", MOST_LINES);
         else if (*line == '#')
