@@ -248,7 +248,7 @@ int nccl_log_trees(const struct nccl_log *log, struct nccl_tree trees[NCCL_MANY]
             i++;
         if (i < n)
             trees[i].channels |= tree.channels;
-        else if (tree.root >= 0 && n < NCCL_MANY)
+        else if (tree.ranks > 1 && n < NCCL_MANY) // of a root alone the log says nothing
             trees[n++] = tree;
     }
     return n;

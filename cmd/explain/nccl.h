@@ -63,7 +63,7 @@ struct nccl_tree {
     uint64_t channels; // that share it
     int root, depth, ranks;
 };
-// The distinct trees: by root and depth. Returns their number.
+// The distinct trees, by root and depth, of the ranks that the log has. Returns their number.
 int nccl_log_trees(const struct nccl_log *log, struct nccl_tree trees[NCCL_MANY]);
 
 // "0-3, 8"

@@ -97,9 +97,12 @@ static void print_trees(const struct nccl_log *log, FILE *out)
     char channels[NCCL_TEXT], text[2 * NCCL_TEXT];
     const int n = nccl_log_trees(log, trees);
     for (int i = 0; i < n; i++) {
+        char of_all[24] = "";
+        if (trees[i].ranks < log->ranks)
+            snprintf(of_all, sizeof of_all, " of the %d", log->ranks);
         nccl_channels_text(trees[i].channels, channels);
-        snprintf(text, sizeof text, "a tree of %d ranks from rank %d, %d deep (channels %s)", trees[i].ranks, trees[i].root,
-                 trees[i].depth, channels);
+        snprintf(text, sizeof text, "a tree of %d%s ranks from rank %d, %d deep (channels %s)", trees[i].ranks, of_all,
+                 trees[i].root, trees[i].depth, channels);
         print_line(i ? "" : "trees", text, out);
     }
     if (log->has_trees && n == 0)

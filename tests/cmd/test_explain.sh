@@ -79,6 +79,14 @@ sums_up_nccl_log() {
         grep -qE '^  rings +0 1 2 3 \(channels 0-3\)$' <<<"$why" &&
         grep -qE '^  trees +a tree of 4 ranks from rank 0, 3 deep \(channels 0-3\)$' <<<"$why" && grep -q 'NCCL_IB_TIMEOUT=22' <<<"$why"
 }
+# Of four ranks the log has two in one channel, and a root alone in another.
+draws_no_tree_of_a_root_alone() {
+    printf 'h:1:2 [0] NCCL INFO %s\n' 'comm 0x1 rank 0 nRanks 4 nNodes 2 localRanks 2 localRank 0 MNNVL 0' \
+        'Trees [0] 1/-1/-1->0->-1 [1] 1/2/-1->0->-1' 'Trees [0] -1/-1/-1->1->0' >"$scratch/log"
+    run 4 "$scratch/log" || return 1
+    why=$(cat "$scratch/out")
+    grep -qE '^  trees +a tree of 2 of the 4 ranks from rank 0, 1 deep \(channels 0\)$' <<<"$why" && [ "$(grep -c 'a tree of' <<<"$why")" -eq 1 ]
+}
 says_json() {
     run 0 --json "$logs/05-out-of-memory-then-timeout.log" || return 1
     why=$(python3 - "$scratch/out" 2>&1 <<'PY'
@@ -168,7 +176,7 @@ if lacks inih; then
     skip 'built without inih' all
     exit
 fi
-check_each finds_the_cause_in_each_log each_error_can_be_found knows_what_our_own_jobs_say reads_standard_input_and_upper_case knows_newer_words_for_two_ranks_on_one_gpu sums_up_nccl_log
+check_each finds_the_cause_in_each_log each_error_can_be_found knows_what_our_own_jobs_say reads_standard_input_and_upper_case knows_newer_words_for_two_ranks_on_one_gpu sums_up_nccl_log draws_no_tree_of_a_root_alone
 if command -v python3 >/dev/null; then
     check_with jansson says_json says_json_of_nccl
 else
