@@ -113,10 +113,12 @@ static void print_question(const struct request *r)
                  g->within <= CLAB_NCCL_NVB ? "NVLink" : "PCI");
     if (r->believed.machine.nodes > 1)
         snprintf(inter, sizeof inter, " %g GB/s between nodes", g->inter);
-    printf("# NCCL %s's own model: %s of %s on %d node%s of %d %s GPU%s, %s CPUs\n", r->believed.tables->version,
-           clab_collective_name(r->collective), clab_size_text(r->bytes, size), r->believed.machine.nodes,
-           r->believed.machine.nodes == 1 ? "" : "s", r->believed.machine.gpus, archs[r->believed.machine.arch],
-           r->believed.machine.gpus == 1 ? "" : "s", cpus[r->believed.machine.cpu]);
+    const bool is_logs = r->believed.of_log && *r->believed.said.version; // no constants of ours are used
+    printf("# NCCL %s's own model: %s of %s on %d node%s of %d %s GPU%s, %s CPUs\n",
+           is_logs ? r->believed.said.version : r->believed.tables->version, clab_collective_name(r->collective),
+           clab_size_text(r->bytes, size), r->believed.machine.nodes, r->believed.machine.nodes == 1 ? "" : "s",
+           r->believed.machine.gpus, archs[r->believed.machine.arch], r->believed.machine.gpus == 1 ? "" : "s",
+           cpus[r->believed.machine.cpu]);
     nccl_said_print(&r->believed, r->given.log_path);
     if (r->believed.of_log)
         printf("# latencies and bandwidths as NCCL wrote them to %s\n", r->given.log_path);
