@@ -12,6 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 
 enum { MOST_NODES = 1 << 16, MOST_GPUS = 1024, MOST_CHANNELS = 1024 };
 // ---- flags ---------------------------------------------------------------------------------------------------
@@ -36,14 +37,26 @@ static int take_positive(const char *flag, const char *text, const char *unit, b
     return CLAB_OK;
 }
 
+// A number alone is of GB/s, as NCCL's log has it; "400Gb/s" is 50.
+static int take_bandwidth(const char *flag, const char *text, double *value_p)
+{
+    double cost;
+    if (clab_parse_seconds_per_byte(text, &cost) == CLAB_OK && cost > 0) {
+        *value_p = 1e-9 / cost;
+        return CLAB_OK;
+    }
+    return take_positive(flag, text, "a bandwidth above 0: a number of GB/s, or one with its unit, such as 400Gb/s",
+                         false, value_p);
+}
+
 static int take_intra(const char *flag, const char *text, void *into)
 {
-    return take_positive(flag, text, "a number of GB/s above 0", false, &((struct nccl_given *)into)->intra);
+    return take_bandwidth(flag, text, &((struct nccl_given *)into)->intra);
 }
 
 static int take_inter(const char *flag, const char *text, void *into)
 {
-    return take_positive(flag, text, "a number of GB/s above 0", false, &((struct nccl_given *)into)->inter);
+    return take_bandwidth(flag, text, &((struct nccl_given *)into)->inter);
 }
 
 static int take_latency(const char *flag, const char *text, void *into)
@@ -242,7 +255,7 @@ static int take_log(const struct nccl_given *g, enum clab_collective collective,
     struct clab_input input;
     enum clab_nccl_arch arch = CLAB_NCCL_HOPPER;
     CLAB_TRY(clab_input_open(g->log_path, CLAB_INPUT_LOG, &input));
-    int err = clab_nccl_log_read(input.text, collective, &log);
+    int err = clab_nccl_log_read(input.text, g->log_path, collective, &log);
     take_said(input.text, &b->said);
     b->said.has_arch = find_arch(input.text, &arch);
     clab_input_close(&input);

@@ -40,6 +40,7 @@ static const char *const functions[CLAB_COLLECTIVE_COUNT] = {
 };
 
 struct reader {
+    const char *path;
     struct clab_nccl_log *log;
     const char *function; // NULL: NCCL has no table for it
     int number;           // of the line
@@ -120,7 +121,7 @@ static int read_graph(struct reader *r, const char *line)
     int pattern;
     struct clab_nccl_graph g = {0};
     if (!take_graph(line, &pattern, &g) || g.channels < 0 || !is_cost(g.intra) || !is_cost(g.inter)) {
-        clab_error("NCCL's log, line %d: a graph without its channels, bandwidths, types or sameChannels", r->number);
+        clab_error("%s:%d: a graph without its channels, bandwidths, types or sameChannels", r->path, r->number);
         return CLAB_EPARSE;
     }
     g.simple_tree = pattern == SIMPLE_TREE;
@@ -207,7 +208,7 @@ static int read_row(struct reader *r, const char *line)
         struct clab_nccl_cost cost = {.why = "NCCL's log says 0"};
         if (!at || sscanf(at + 1, " %lf / %lf", &cost.latency, &cost.bandwidth) != 2 || !is_cost(cost.latency) ||
             !is_cost(cost.bandwidth)) {
-            clab_error("NCCL's log, line %d: %s has no latency and bandwidth of %s", r->number, r->function,
+            clab_error("%s:%d: %s has no latency and bandwidth of %s", r->path, r->number, r->function,
                        cell->algorithm < 0 ? "an algorithm"
                                            : clab_nccl_algorithm_name((enum clab_nccl_algorithm)cell->algorithm));
             return CLAB_EPARSE;
@@ -365,10 +366,10 @@ static int read_line(struct reader *r, const char *line)
     return r->function && (at = find_row(line, r->function)) ? read_row(r, at) : CLAB_OK;
 }
 
-int clab_nccl_log_read(const char *text, enum clab_collective collective, struct clab_nccl_log *log_p)
+int clab_nccl_log_read(const char *text, const char *path, enum clab_collective collective, struct clab_nccl_log *log_p)
 {
     struct clab_nccl_log log = {0};
-    struct reader r = {.log = &log, .function = functions[collective]};
+    struct reader r = {.path = path, .log = &log, .function = functions[collective]};
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         char copy[LINE_BYTES];
         snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);

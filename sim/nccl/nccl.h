@@ -155,5 +155,7 @@ struct clab_nccl_log {
     int nchoices;
     long more_choices; // lines that are not kept
 };
-//   text: ended by 0.  errors: CLAB_ENOENT (nothing of this is in there), CLAB_EPARSE (logged with the line's number)
-int clab_nccl_log_read(const char *text, enum clab_collective collective, struct clab_nccl_log *log_p);
+//   text: ended by 0.  path: for messages.  errors: CLAB_ENOENT (nothing of this is in there), CLAB_EPARSE (logged with path
+//   and line)
+int clab_nccl_log_read(const char *text, const char *path, enum clab_collective collective,
+                       struct clab_nccl_log *log_p);

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < 3; i++) {
         struct clab_nccl_log log;
         fuzz_log_clear();
-        const int err = clab_nccl_log_read(text, collectives[i], &log);
+        const int err = clab_nccl_log_read(text, "nccl.log", collectives[i], &log);
         must_hold(err == CLAB_OK || err == CLAB_ENOENT || err == CLAB_EPARSE);
         must_hold(fuzz_log_errors == (err == CLAB_EPARSE));
         if (err == CLAB_OK)

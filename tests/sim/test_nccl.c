@@ -348,7 +348,7 @@ static void test_graphs_are_read_from_a_log(void **state)
 {
     (void)state;
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read(graphs, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(graphs, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_true(log.has_graphs && !log.has_costs);
     assert_true(log.has_graph[CLAB_NCCL_RING] && log.has_graph[CLAB_NCCL_TREE] && !log.has_graph[CLAB_NCCL_NVLS]);
     const struct clab_nccl_graph *ring = &log.graphs[CLAB_NCCL_RING], *tree = &log.graphs[CLAB_NCCL_TREE];
@@ -370,17 +370,17 @@ static void test_a_log_tells_the_tree_and_the_channels(void **state)
         "h:1:2 [0] NCCL INFO 8 coll channels, 8 collnet channels, 0 nvls channels, 8 p2p channels, 2 p2p channels per "
         "peer\n";
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read(text, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(text, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_int_equal(log.channels, 8);
     assert_true(log.nvswitch && log.graphs[CLAB_NCCL_TREE].simple_tree && !log.graphs[CLAB_NCCL_RING].simple_tree);
     assert_int_equal(log.graphs[CLAB_NCCL_RING].within, CLAB_NCCL_LOC);
     assert_int_equal(log.graphs[CLAB_NCCL_RING].between, CLAB_NCCL_PXN);
     assert_int_equal(log.graphs[CLAB_NCCL_TREE].within, CLAB_NCCL_C2C);
     assert_int_equal(log.graphs[CLAB_NCCL_TREE].between, CLAB_NCCL_P2C);
-    assert_int_equal(clab_nccl_log_read(graphs, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(graphs, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_true(log.channels == 0 && !log.nvswitch);
     assert_int_equal(clab_nccl_log_read("Pattern 4, crossNic 0, nChannels 1, bw 1/1, type NVL/FAR, sameChannels 1\n",
-                                        CLAB_ALLREDUCE, &log),
+                                        "nccl.log", CLAB_ALLREDUCE, &log),
                      CLAB_EPARSE); // logged
 }
 
@@ -404,13 +404,13 @@ static void test_the_tuning_table_is_read_from_a_log(void **state)
 {
     (void)state;
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read(table, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(table, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_true(log.has_costs && !log.has_graphs);
     assert_near(log.costs.of[CLAB_NCCL_TREE][CLAB_NCCL_LL].latency, 15.2);
     assert_near(log.costs.of[CLAB_NCCL_RING][CLAB_NCCL_SIMPLE].bandwidth, 80);
     assert_near(log.costs.of[CLAB_NCCL_NVLS][CLAB_NCCL_SIMPLE].latency, 25);
     assert_true(log.costs.of[CLAB_NCCL_COLLNET_CHAIN][CLAB_NCCL_SIMPLE].bandwidth == 0);
-    assert_int_equal(clab_nccl_log_read(table, CLAB_BROADCAST, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(table, "nccl.log", CLAB_BROADCAST, &log), CLAB_OK);
     assert_near(log.costs.of[CLAB_NCCL_RING][CLAB_NCCL_LL128].latency, 15.9);
 }
 
@@ -422,7 +422,7 @@ static void test_a_table_without_graphs_is_enough_to_choose(void **state)
     enum clab_nccl_algorithm algorithm;
     enum clab_nccl_protocol protocol;
     const struct clab_nccl_machine machine = {.nodes = 2, .gpus = 8};
-    assert_int_equal(clab_nccl_log_read(table, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(table, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_int_equal(clab_nccl_choose(clab_nccl_tables_find(NULL), &machine, CLAB_ALLREDUCE, &log.costs, 1 << 30,
                                       &algorithm, &protocol),
                      CLAB_OK);
@@ -438,7 +438,7 @@ static void test_graphs_of_old_versions_are_read(void **state)
         clab_nccl_log_read(
             "h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, speed 21/12, nvlink 1, type 2, sameChannels 1\n"
             "h:1:2 [0] NCCL INFO Pattern 3, crossNic 0, nChannels 1, speed 9/9, nvlink 0, type 3, sameChannels 0\n",
-            CLAB_ALLREDUCE, &log),
+            "nccl.log", CLAB_ALLREDUCE, &log),
         CLAB_OK);
     const struct clab_nccl_graph *ring = &log.graphs[CLAB_NCCL_RING], *tree = &log.graphs[CLAB_NCCL_TREE];
     assert_true(ring->channels == 2 && ring->intra == 21 && ring->inter == 12 && ring->same_channels);
@@ -448,7 +448,7 @@ static void test_graphs_of_old_versions_are_read(void **state)
         clab_nccl_log_read(
             "h:1:2 [0] NCCL INFO CPU/1 (1/2/-1)\n"
             "Pattern 4, crossNic 0, nChannels 2, speed 24.000000/12.500000, type NVB/PXB, sameChannels 1\n",
-            CLAB_ALLREDUCE, &log),
+            "nccl.log", CLAB_ALLREDUCE, &log),
         CLAB_OK);
     assert_true(ring->intra == 24 && ring->inter == 12.5 && ring->within == CLAB_NCCL_NVB &&
                 ring->between == CLAB_NCCL_PXB);
@@ -467,15 +467,15 @@ static void test_tables_of_old_versions_are_read(void **state)
         "h:1:2 [0] NCCL INFO     AllReduce |    14.4/   1.5 |    21.4/   0.0 |    56.0/   5.0 |    10.8/   1.7 |"
         "    21.0/   0.0 |    35.4/   6.0 |    13.7/   0.0 |    17.2/   0.0 |    30.3/   7.0 |\n";
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read(old, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(old, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_near(log.costs.of[CLAB_NCCL_TREE][CLAB_NCCL_LL].latency, 14.4);
     assert_near(log.costs.of[CLAB_NCCL_RING][CLAB_NCCL_SIMPLE].bandwidth, 6);
     assert_near(log.costs.of[CLAB_NCCL_COLLNET_DIRECT][CLAB_NCCL_SIMPLE].latency, 30.3);
     assert_true(log.costs.of[CLAB_NCCL_NVLS][CLAB_NCCL_SIMPLE].bandwidth == 0 &&
                 !strcmp(log.costs.of[CLAB_NCCL_NVLS][CLAB_NCCL_SIMPLE].why, "not in NCCL's log"));
-    assert_int_equal(
-        clab_nccl_log_read("Latency/AlgBw | Tree/ LL | Tree/ LL128\nAllReduce | 1/2\n", CLAB_ALLREDUCE, &log),
-        CLAB_EPARSE); // logged
+    assert_int_equal(clab_nccl_log_read("Latency/AlgBw | Tree/ LL | Tree/ LL128\nAllReduce | 1/2\n", "nccl.log",
+                                        CLAB_ALLREDUCE, &log),
+                     CLAB_EPARSE); // logged
 }
 
 // By numbers without the collective, by numbers with it, and by names, where a rank's part of an allgather is logged.
@@ -489,7 +489,7 @@ static void test_choices_of_all_versions_are_read(void **state)
         "h:1:2 [0] NCCL INFO AllGather: 1024 Bytes -> Algo COLLNET_DIRECT proto SIMPLE channel{Lo..Hi}={0..7}\n"
         "h:1:2 [0] NCCL INFO AllGather: 1024 Bytes -> Algo 9 proto 2 time 1\nh:1:2 [0] NCCL INFO Bytes -> Algo RING proto LL\n";
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read(text, CLAB_ALLREDUCE, &log), CLAB_OK);
+    assert_int_equal(clab_nccl_log_read(text, "nccl.log", CLAB_ALLREDUCE, &log), CLAB_OK);
     assert_int_equal(log.nchoices, 3);
     const struct clab_nccl_logged *c = log.choices;
     assert_true(c[0].collective == -1 && c[0].bytes == 8 && c[0].algorithm == CLAB_NCCL_TREE &&
@@ -503,16 +503,17 @@ static void test_a_broken_log_is_named_by_its_line(void **state)
 {
     (void)state;
     struct clab_nccl_log log;
-    assert_int_equal(clab_nccl_log_read("nothing of NCCL's\n", CLAB_ALLREDUCE, &log), CLAB_ENOENT);
-    assert_int_equal(clab_nccl_log_read("\nPattern 4, crossNic 0, nChannels many\n", CLAB_ALLREDUCE, &log),
+    assert_int_equal(clab_nccl_log_read("nothing of NCCL's\n", "nccl.log", CLAB_ALLREDUCE, &log), CLAB_ENOENT);
+    assert_int_equal(clab_nccl_log_read("\nPattern 4, crossNic 0, nChannels many\n", "nccl.log", CLAB_ALLREDUCE, &log),
+                     CLAB_EPARSE); // logged
+    assert_int_equal(clab_nccl_log_read("Algorithm | Tree | Ring | PAT |\nAllReduce | 1.0/2.0 | x |\n", "nccl.log",
+                                        CLAB_ALLREDUCE, &log),
                      CLAB_EPARSE); // logged
     assert_int_equal(
-        clab_nccl_log_read("Algorithm | Tree | Ring | PAT |\nAllReduce | 1.0/2.0 | x |\n", CLAB_ALLREDUCE, &log),
+        clab_nccl_log_read("Algorithm | Tree |\nAllReduce | 1/nan | 1/2 | 1/2 |\n", "nccl.log", CLAB_ALLREDUCE, &log),
         CLAB_EPARSE); // logged
-    assert_int_equal(clab_nccl_log_read("Algorithm | Tree |\nAllReduce | 1/nan | 1/2 | 1/2 |\n", CLAB_ALLREDUCE, &log),
-                     CLAB_EPARSE); // logged
     assert_int_equal(clab_nccl_log_read("Pattern 4, crossNic 0, nChannels 1, bw -1/1, type NVL/PIX, sameChannels 1\n",
-                                        CLAB_ALLREDUCE, &log),
+                                        "nccl.log", CLAB_ALLREDUCE, &log),
                      CLAB_EPARSE); // logged
 }
 

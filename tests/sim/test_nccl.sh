@@ -66,6 +66,9 @@ check asks_for_channels refuses 2 'still needed: --channels N; or --log FILE' --
 check asks_for_all_at_once refuses 2 'needed: --channels N, --intra-bw GB/s, --inter-bw GB/s; or --log' --nodes 2
 check asks_for_the_network refuses 2 'still needed: --inter-bw GB/s' --channels 8 --intra-bw 48 --nodes 2
 check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 --intra-bw x
+check takes_a_bandwidth_with_its_unit matches 'ring: 8 channels, each 50 GB/s within a node' --channels 8 --intra-bw 400Gb/s
+printf 'NCCL version 2.5.6\nh:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels many\n' >"$scratch/broken"
+check names_a_log_and_its_line refuses 2 "$scratch/broken:2: a graph without its channels" --log "$scratch/broken"
 check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
 check refuses_a_log_that_is_not_there refuses 2 'No such file' --log "$scratch/none"
 check refuses_a_log_of_something_else refuses 2 "has nothing of NCCL's" --log Makefile
