@@ -15,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/vector.h"
 #include "core/base/viewer.h"
 #include "core/trace/timeline.h"
 
@@ -231,12 +232,53 @@ static int join_abouts(struct trace_file *file, const struct trace_file *other)
 
 // ---- joining ----------------------------------------------------------------------------------------
 
-static bool has_process(const struct trace_file *f, const struct trace_file *other)
+// Numbers of processes, each once.
+struct numbers {
+    long long *at;
+    size_t n, room;
+};
+
+static bool has_number(const struct numbers *numbers, long long number)
 {
-    for (size_t i = 0; i < f->nslices; i++)
-        if (other->nslices && f->events[i].process == other->events[0].process)
+    for (size_t i = numbers->n; i-- > 0;)
+        if (numbers->at[i] == number)
             return true;
     return false;
+}
+
+static int collect(const json_t *list, struct numbers *numbers)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach(list, i, event)
+    {
+        const long long number = json_integer_value(json_object_get(event, "pid"));
+        if (!has_number(numbers, number))
+            CLAB_TRY(CLAB_PUSH(numbers->at, numbers->n, numbers->room, number));
+    }
+    return CLAB_OK;
+}
+
+static bool meet(const struct numbers *here, const struct numbers *others, int by)
+{
+    for (size_t i = 0; i < others->n; i++)
+        if (has_number(here, others->at[i] + (long long)by * PROCESSES_APART))
+            return true;
+    return false;
+}
+
+// How far the processes of `other` move, so that none has the number of one in `file`, whichever it came with.
+static int find_move(const struct trace_file *file, const struct trace_file *other, int *by_p)
+{
+    struct numbers here = {0}, others = {0};
+    int err = collect(file->list, &here);
+    if (!err)
+        err = collect(other->list, &others);
+    for (*by_p = 0; !err && meet(&here, &others, *by_p);)
+        ++*by_p;
+    free(here.at);
+    free(others.at);
+    return err;
 }
 
 static int move_event(json_t *event, int by, int number)
@@ -254,13 +296,15 @@ static int move_event(json_t *event, int by, int number)
 
 int trace_file_add(struct trace_file *file, const struct trace_file *other)
 {
-    const int by = has_process(file, other) ? ++file->moved : 0;
+    const int number = (int)trace_file_parts(file);
+    int by;
     size_t i;
     json_t *json;
+    CLAB_TRY(find_move(file, other, &by));
     json_array_foreach(other->list, i, json)
     {
         json_t *copy = json_deep_copy(json);
-        if (!copy || move_event(copy, by, by) || json_array_append_new(file->list, copy))
+        if (!copy || move_event(copy, by, number) || json_array_append_new(file->list, copy))
             return CLAB_ENOMEM;
     }
     return join_abouts(file, other);

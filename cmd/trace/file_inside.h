@@ -19,7 +19,6 @@ struct trace_file {
     struct event *events; // (n) without names; slices first, sorted by row and begin
     size_t n, nslices;
     const char *path; // the caller's
-    int moved;        // files that were added, and got other numbers
 };
 
 // Of a process's spans, those in which nothing but computing is done: they hold no other span, as a whole training step

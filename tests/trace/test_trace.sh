@@ -108,7 +108,10 @@ traces_fit_the_format_of_other_readers() {
     run 0 "$commlab" "${sim[@]}" --delay 3=50us --calls 3 --trace "$scratch/s.json" || return 1
     run 0 "$commlab" trace "$scratch/m.json" "$scratch/s.json" -o "$scratch/both.json" || return 1
     run 0 "$commlab" trace "$scratch/m.json" "$scratch/messages.json" -o "$scratch/two.json" || return 1
-    why=$(python3 tests/trace/trace_event.py "$scratch"/{messages,m,s,both,two}.json 2>&1)
+    run 0 "$commlab" trace "$scratch"/{m,s,messages,s}.json -o "$scratch/four.json" || return 1
+    run 0 "$commlab" trace "$scratch/four.json" "$scratch/m.json" -o "$scratch/five.json" || return 1
+    run 0 "$commlab" trace "$scratch/five.json" || return 1
+    why=$(python3 tests/trace/trace_event.py "$scratch"/{messages,m,s,both,two,four,five}.json 2>&1)
 }
 
 a_trace_that_can_not_be_written_is_said() {
