@@ -141,8 +141,9 @@ static int make_listing(struct lowering *w, struct clab_listing **listing_p)
 
 static int refuse_operation(const struct clab_goal *goal, const struct clab_goal_op *op, const char *why)
 {
-    clab_error("%s:%u: a schedule of stages %s; `commlab sim --goal` runs the file as it is", goal->path, op->line,
-               why);
+    clab_error(
+        "%s:%u: a schedule of stages %s; `commlab sim --goal` runs the file as it is, without --why, --trace, --calls and --engine",
+        goal->path, op->line, why);
     return CLAB_EPARSE;
 }
 
