@@ -150,6 +150,8 @@ static const char *obstacle(const struct entry *e)
         return "no reductions in the network";
     if (a == CLAB_NCCL_COLLNET_DIRECT && !m->nvswitch)
         return "no NVLink switch in the node";
+    if (m->graphs[a].channels < 1)
+        return "the log has no graph of it"; // flags give one to all
     return too_many_gpus(e);
 }
 

@@ -69,6 +69,8 @@ check refuses_a_bandwidth_that_is_none refuses 2 "--intra-bw 'x'" --channels 8 -
 check takes_a_bandwidth_with_its_unit matches 'ring: 8 channels, each 50 GB/s within a node' --channels 8 --intra-bw 400Gb/s
 printf 'NCCL version 2.5.6\nh:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels many\n' >"$scratch/broken"
 check names_a_log_and_its_line refuses 2 "$scratch/broken:2: a graph without its channels" --log "$scratch/broken"
+sed 's/nChannels many/nChannels 4, bw 24\/24, type NVL\/PIX, sameChannels 0/' "$scratch/broken" >"$scratch/rings"
+check names_what_a_log_has_no_graph_of matches 'Tree +Simple +- +- +- the log has no graph of it' --log "$scratch/rings"
 check refuses_an_unknown_version refuses 2 "no constants of '1.0'" --nccl 1.0
 check refuses_a_log_that_is_not_there refuses 2 'No such file' --log "$scratch/none"
 check refuses_a_log_of_something_else refuses 2 "has nothing of NCCL's" --log Makefile
