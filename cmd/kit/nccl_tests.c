@@ -201,6 +201,24 @@ const char *tests_collective_started(const char *line)
     return at ? tests_collective(at + sizeof words - 1) : NULL;
 }
 
+const char *tests_collective_called(const char *line)
+{
+    static const char ending[] = "_perf -";
+    char name[32];
+    const char *end = strstr(line, ending), *begin = end;
+    while (begin && begin > line && (isalpha((unsigned char)begin[-1]) || begin[-1] == '_'))
+        begin--;
+    if (!end || (size_t)(end - begin) >= sizeof name)
+        return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
+    return tests_collective(name);
+}
+
+bool tests_begins(const char *line)
+{
+    return strstr(line, "# nThread ") || strstr(line, "# Collective test starting:");
+}
+
 bool tests_bench_read(const char *line, struct tests_bench *bench_p)
 {
     struct tests_bench bench = {.mode = "throughput"};

@@ -60,6 +60,12 @@ const char *tests_collective(const char *text);
 // That of "# Collective test starting: all_reduce_perf"; NULL: the line is another.
 const char *tests_collective_started(const char *line);
 
+// That of a command in a log, "mpirun -n 8 ./build/all_reduce_perf -b 8": with an option, so that what a compiler says is
+// none. NULL: the line has none.
+const char *tests_collective_called(const char *line);
+// Whether a line is among the first of a run: a log may have several, one after another.
+bool tests_begins(const char *line);
+
 // "# commlab bench: backend shm, algorithm ring, mode latency": our own bench, in this form. Whether it is that line.
 struct tests_bench {
     char backend[32], algorithm[64], mode[16];

@@ -132,6 +132,8 @@ struct tests {
     char (*hosts)[HOST]; // each once
     int nhosts, host_room;
     int algorithm, protocol; // by NCCL's log, or unknown
+    const char *called;      // the next run's collective, by the command that begins it
+    bool has_rows;           // of the run at hand
     struct tune_time time;   // the part that all rows share
     struct tune_missing missing;
 };
@@ -172,12 +174,26 @@ static int take_function(struct tests *t, const char *name)
     return CLAB_OK;
 }
 
+// A log may have several runs, each with its own test, ranks and hosts.
+static void begin_run(struct tests *t)
+{
+    t->time.function = -1;
+    t->time.ranks = t->nhosts = 0;
+    t->has_rows = false;
+}
+
 static int take_remark(struct tests *t, const char *line)
 {
     struct tests_bench bench;
+    if (tests_begins(line) && t->has_rows)
+        begin_run(t);
     if (strstr(line, "Collective test starting:") && !tests_collective_started(line))
         return refuse_line(t, "NCCL's tuner chooses for all_reduce, all_gather, reduce_scatter, broadcast, reduce");
     CLAB_TRY(take_function(t, tests_collective_started(line)));
+    if (tests_begins(line) && t->time.function < 0)
+        CLAB_TRY(take_function(t, t->called));
+    if (tests_begins(line))
+        t->called = NULL;
     if (tests_bench_read(line, &bench) && (strcmp(bench.backend, "nccl") || strcmp(bench.algorithm, "native")))
         return refuse_line(
             t, "times of the kit's own algorithms or of another backend, not of NCCL's: give those of `bench "
@@ -239,6 +255,7 @@ static int take_time(struct tests *t, char *line, struct tune_times *times)
         time.protocol = t->protocol;
     }
     time.nodes = t->nhosts > time.nodes ? t->nhosts : time.nodes;
+    t->has_rows = true;
     return tune_times_add(times, time);
 }
 
@@ -257,7 +274,9 @@ static int name_of_file(const char *path)
 
 static int take_line(struct tests *t, char *line, struct tune_times *times)
 {
+    const char *called = tests_collective_called(line);
     take_log(t, line);
+    t->called = called ? called : t->called;
     if (line[strspn(line, " \t\r\n")] == '#')
         CLAB_TRY(take_remark(t, strchr(line, '#')));
     CLAB_TRY(take_end(t, line));

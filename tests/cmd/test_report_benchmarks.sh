@@ -426,6 +426,18 @@ reads_old_logs_by_options() {
     grep -q '^all_reduce_1.txt,2,unknown machine,cuda,allreduce,native,nccl,4,1000000,250000,float,sum,-1,0,throughput,500,,,2,3,,' <<<"$why" &&
         grep -q '^x.log,2,unknown machine,cuda,broadcast,native,nccl,4,1000000,250000,float,none,1,0,throughput,400,,,2.5,2.5,,' <<<"$why"
 }
+# Each run has its own test, by the command above it, and its own ranks.
+reads_several_runs_of_a_log() {
+    begin runs
+    { echo 'Linking  all_gather.o > build/all_gather_perf' && echo './build/reduce_scatter_perf -b 8 -e 100M'
+      nccl_tests | sed 's/ 200.00  200.00/ 200.00  100.00/; s/ 196.08  196.08/ 196.08   98.04/'
+      echo 'mpirun -n 1 ./all_reduce_perf -b 8' && nccl_tests | sed '/Rank  1/d; s/ 200.00  200.00/ 200.00    0.00/; s/ 196.08  196.08/ 196.08    0.00/'
+    } >"$results/runs.log"
+    run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$page" || return 1
+    why=$(cat "$page/combined_benchmark.csv")
+    [ "$(grep -c '^runs.log,.*,reduce_scatter,native,nccl,2,' <<<"$why")" -eq 4 ] &&
+        [ "$(grep -c '^runs.log,.*,allreduce,native,nccl,1,' <<<"$why")" -eq 4 ]
+}
 
 check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells_why_a_setting_was_skipped \
     compares_backends_at_100_MB concludes_nothing_from_single_values has_tables_for_people \
@@ -435,5 +447,5 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
     refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands \
-    reads_our_bench_in_that_form reads_old_logs_by_options
+    reads_our_bench_in_that_form reads_old_logs_by_options reads_several_runs_of_a_log
 exit $failed

@@ -35,6 +35,14 @@ reads_rows_behind_a_launcherS_labels() {
     sed -i 's/^/[1,0]<stdout>:/' "$scratch/own" && sed 's/^/[0] /' "$scratch/ring" >"$scratch/hydra" && sed 's/^/ 0: /' "$scratch/ring" >"$scratch/srun"
     writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/hydra" && writes ' 2.00 ' --from "$scratch/own" --from "ring/ll=$scratch/srun"
 }
+# Each run has its own test, by the command above it, and its own ranks.
+reads_several_runs_of_a_log() {
+    times own 20 && { echo './build/all_gather_perf -b 8' && sed '1s/.*/# nThread 1 nGpus 2/' "$scratch/own" && echo './reduce_perf -b 8' &&
+        sed '1s/.*/# nThread 1 nGpus 1/; s/Rank  1/Rank  3/' "$scratch/own"; } >"$scratch/runs"
+    run 0 --from "$scratch/runs" || return 1
+    why=$(cat "$scratch/out")
+    grep -qE '^ +allgather +2 +1 ' <<<"$why" && grep -qE '^ +reduce +4 +1 ' <<<"$why"
+}
 leaves_to_nccl_what_it_does_as_well() {
     times own 20 && times ring 19.9 || return 1
     writes "NCCL's own: as good as any, to 3 %: no row" --from "$scratch/own" --from "ring/ll=$scratch/ring" || return 1
@@ -149,7 +157,7 @@ is_refused_with_its_line() {
 check_with inih measures_on_a_simulated_cluster prints_regrets_that_the_simulator_confirms auto_reads_the_table \
     sets_ncclS_model_beside_it announces_how_much_it_measures takes_all_collectives \
     is_refused_with_its_line
-check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_rows_behind_a_launcherS_labels \
+check_each agrees_with_commlab_nccl finds_what_is_faster_in_files reads_rows_behind_a_launcherS_labels reads_several_runs_of_a_log \
     reads_a_log_that_needs_options leaves_to_nccl_what_it_does_as_well \
     writes_no_table_without_a_row announces_a_table_that_it_replaces prints_a_table_of_at_most_120_columns
 measures_nothing_on_fakes() {

@@ -2,7 +2,8 @@
 // What the programs of nccl-tests print, and `bench --format nccl-tests`, as rows (rows.h). Its columns are nccl_tests.h's.
 //
 // - Ranks are those of the largest number among the devices. Without devices nobody knows them: the file is refused.
-// - The collective is the one that a line or the file's name says. Else busbw / algbw and redop can say that it is an
+// - A log may have several runs, one after another: each has its own ranks and collective.
+// - The collective is the one that a line, the run's command or the file's name says. Else busbw / algbw and redop can say that it is an
 //   allreduce; of others the file's name has to say it.
 // - Our bench says which backend and algorithm it was; else it is NCCL's own choice, on GPUs.
 // - Other lines, such as NCCL's log, are passed over. There are no intervals.
@@ -25,11 +26,13 @@ enum { MOST_RANKS = 1 << 20, MOST_LINES = 100000, HEAD = 16 };
 
 struct reader {
     struct report_rows *rows;
-    const char *path, *collective;
+    struct report_missing missing;
+    const char *path, *file;
+    const char *collective, *called; // of the run at hand; of the next, by the command that began it
     int line, ranks, warmup;
     struct tests_head head;
     struct tests_bench bench; // that printed it; backend "": nccl-tests
-    int first;                // row of this file
+    int first, run;           // row of this file; of the run at hand
     struct report_source source;
 };
 
@@ -42,6 +45,51 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, 
     va_end(values);
     clab_error("%s:%d: %s", r->path, r->line, why);
     return CLAB_EPARSE;
+}
+
+// ---- the collective ------------------------------------------------------------------------------------------
+
+// An allreduce's busbw is 2 (n - 1) / n of its algbw: twice any other's.
+static bool is_allreduce(const struct reader *r)
+{
+    const double factor = 2.0 * (r->ranks - 1) / r->ranks;
+    for (int i = r->run; i < r->rows->n; i++) {
+        const struct report_row *row = &r->rows->rows[i];
+        if (row->algbw < 1 || r->ranks < 3)
+            continue;
+        return !strcmp(row->op, "sum") && fabs(row->busbw / row->algbw - factor) < 0.05;
+    }
+    return false;
+}
+
+// A name goes before an option, which is for all files that say nothing.
+static const char *find_collective(const struct reader *r)
+{
+    if (r->collective)
+        return r->collective;
+    const char *name = tests_collective(r->file) ? tests_collective(r->file) : r->missing.collective;
+    return name ? name : is_allreduce(r) ? "allreduce" : NULL;
+}
+
+// The rows of a run get what its lines say.
+static int end_run(struct reader *r)
+{
+    if (!r->ranks)
+        r->ranks = r->missing.ranks;
+    if (r->ranks < 1)
+        return refuse(r, "no line names ranks, as '#  Rank  0 ... on HOST device 0' does: give the lines above the "
+                         "table, too, or --log-ranks N");
+    if (!(r->collective = find_collective(r)))
+        return refuse(r, "it does not say which collective it is of: name the file after the test, as "
+                         "all_reduce_perf.txt, or add --log-collective NAME");
+    for (; r->run < r->rows->n; r->run++) {
+        r->rows->rows[r->run].collective = r->collective;
+        r->rows->rows[r->run].ranks = r->ranks;
+        report_row_fix_root(&r->rows->rows[r->run]);
+    }
+    r->ranks = 0;
+    r->collective = NULL;
+    return CLAB_OK;
 }
 
 // ---- lines with # --------------------------------------------------------------------------------------------
@@ -74,17 +122,22 @@ static void take_settings(struct reader *r, const char *line)
         clab_text_add(&text, "%sin a CUDA graph", text.used ? ", " : "");
 }
 
-static void take_remark(struct reader *r, const char *line)
+static int take_remark(struct reader *r, const char *line)
 {
     const char *collective = tests_collective_started(line), *warm = strstr(line, "warmup iters:");
-    if (collective)
-        r->collective = collective;
+    if (tests_begins(line) && r->run < r->rows->n)
+        CLAB_TRY(end_run(r));
+    if (collective || (r->called && tests_begins(line)))
+        r->collective = collective ? collective : r->called;
+    if (tests_begins(line))
+        r->called = NULL;
     if (warm && sscanf(warm, "warmup iters: %d", &r->warmup) != 1)
         r->warmup = -1;
     take_settings(r, line);
     (void)tests_head_read(line, &r->head);
     (void)tests_bench_read(line, &r->bench);
     take_device(r, line);
+    return CLAB_OK;
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------
@@ -135,7 +188,6 @@ static int take_values(struct reader *r, const struct tests_row *values)
                              .reason = "",
                              .type = report_rows_text(rows, values->type),
                              .op = report_rows_text(rows, *values->op ? values->op : "none"),
-                             .ranks = r->ranks,
                              .root = (int)root,
                              .bytes = (long long)bytes,
                              .count = (long long)count,
@@ -165,6 +217,9 @@ static int take_row(struct reader *r, char *line)
 {
     struct tests_row row;
     int n;
+    const char *called = tests_collective_called(line);
+    if (called)
+        r->called = called;
     if (!r->head.columns || !tests_is_row(line))
         return CLAB_OK;
     if (tests_row_read(&r->head, line, &row, &n))
@@ -173,47 +228,14 @@ static int take_row(struct reader *r, char *line)
     return take_values(r, &row);
 }
 
-// ---- the collective ------------------------------------------------------------------------------------------
+// ---- the whole -----------------------------------------------------------------------------------------------
 
-// An allreduce's busbw is 2 (n - 1) / n of its algbw: twice any other's.
-static bool is_allreduce(const struct reader *r)
-{
-    const double factor = 2.0 * (r->ranks - 1) / r->ranks;
-    for (int i = r->first; i < r->rows->n; i++) {
-        const struct report_row *row = &r->rows->rows[i];
-        if (row->algbw < 1 || r->ranks < 3)
-            continue;
-        return !strcmp(row->op, "sum") && fabs(row->busbw / row->algbw - factor) < 0.05;
-    }
-    return false;
-}
-
-// A name goes before an option, which is for all files that say nothing.
-static const char *find_collective(const struct reader *r, const char *file, struct report_missing missing)
-{
-    if (r->collective)
-        return r->collective;
-    const char *name = tests_collective(file) ? tests_collective(file) : missing.collective;
-    return name ? name : is_allreduce(r) ? "allreduce" : NULL;
-}
-
-static int finish(struct reader *r, const char *file, struct report_missing missing)
+static int finish(struct reader *r)
 {
     if (r->rows->n == r->first)
         return refuse(r, "no row of sizes and times: give all that nccl-tests has printed");
-    if (!r->ranks)
-        r->ranks = missing.ranks;
-    if (r->ranks < 1)
-        return refuse(r, "no line names ranks, as '#  Rank  0 ... on HOST device 0' does: give the lines above the "
-                         "table, too, or --log-ranks N");
-    if (!(r->collective = find_collective(r, file, missing)))
-        return refuse(r, "it does not say which collective it is of: name the file after the test, as "
-                         "all_reduce_perf.txt, or add --log-collective NAME");
-    for (int i = r->first; i < r->rows->n; i++) {
-        r->rows->rows[i].collective = r->collective;
-        r->rows->rows[i].ranks = r->ranks;
-        report_row_fix_root(&r->rows->rows[i]);
-    }
+    if (r->run < r->rows->n)
+        CLAB_TRY(end_run(r));
     if (!r->source.machine[0])
         strcpy(r->source.machine, "unknown machine");
     CLAB_TRY(CLAB_PUSH(r->rows->sources, r->rows->nsources, r->rows->source_room, r->source));
@@ -246,7 +268,14 @@ bool report_is_nccl_tests(const char *text)
 int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char *path, const char *file,
                                struct report_missing missing)
 {
-    struct reader r = {.rows = rows, .path = path, .warmup = -1, .first = rows->n, .source = {.is_text = true}};
+    struct reader r = {.rows = rows,
+                       .missing = missing,
+                       .path = path,
+                       .file = file,
+                       .warmup = -1,
+                       .first = rows->n,
+                       .run = rows->n,
+                       .source = {.is_text = true}};
     int err = (r.source.file = report_rows_text(rows, file)) ? CLAB_OK : CLAB_ENOMEM;
     for (char *line; !err && (line = strsep(&text, "\n"));) {
         line[strcspn(line, "\r")] = 0;
@@ -254,11 +283,11 @@ int report_rows_add_nccl_tests(struct report_rows *rows, char *text, const char 
         if (++r.line > MOST_LINES)
             err = refuse(&r, "more than %d lines: give one run of nccl-tests per file", MOST_LINES);
         else if (*line == '#')
-            take_remark(&r, line);
+            err = take_remark(&r, line);
         else
             err = take_row(&r, line);
     }
-    err = err ? err : finish(&r, file, missing);
+    err = err ? err : finish(&r);
     if (err)
         rows->n = r.first;
     return err;
