@@ -165,9 +165,10 @@ static int refuse_homework(const struct course *course, const char *command, con
     char path[PATH_MAX];
     const bool has_begun = kit_work_path(course->root, id, "", path) == CLAB_OK && access(path, R_OK) == 0;
     if (has_begun && !strcmp(command, "reset"))
-        clab_error("%s: %s is a homework, not a unit. To begin a file of work/%s anew, rename yours, as in: mv work/%s/mine.c "
-                   "work/%s/mine.1.c; then ./commlab start %s --student ID writes a fresh one",
-                   command, id, id, id, id, id);
+        clab_error(
+            "%s: %s is a homework, not a unit. To begin a file of work/%s anew, rename yours, as in: mv work/%s/mine.c "
+            "work/%s/mine.1.c; then ./commlab start %s --student ID writes a fresh one",
+            command, id, id, id, id, id);
     else if (has_begun)
         clab_error(
             "%s: %s is a homework, not a unit: ./commlab grade %s work/%s --student ID checks it and names the first "

@@ -449,8 +449,8 @@ static int write_samples(const char *path, const struct fit_record *record)
 static void say_card(const struct fit_session *s)
 {
     const bool is_usual = !strcmp(s->backend->name, clab_backend_usual(1));
-    clab_say("./commlab card%s%s prints alpha, beta and gamma, with which you predict.\n", is_usual ? "" : " --backend ",
-             is_usual ? "" : s->backend->name);
+    clab_say("./commlab card%s%s prints alpha, beta and gamma, with which you predict.\n",
+             is_usual ? "" : " --backend ", is_usual ? "" : s->backend->name);
 }
 
 int fit_report(const struct fit_session *session, const struct fit_record *record)

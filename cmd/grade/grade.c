@@ -50,25 +50,32 @@ static int check_words(const struct request *request)
     if (request->nwords == 2)
         return CLAB_OK;
     if (!*word)
-        clab_error("grade: a homework and a file are missing: type, for example: ./commlab grade h2 work/h2 --student %s", student);
+        clab_error(
+            "grade: a homework and a file are missing: type, for example: ./commlab grade h2 work/h2 --student %s",
+            student);
     else if (is_file)
-        clab_error("grade: the homework is missing before %s: type, for example: ./commlab grade h2 %s --student %s", word, word, student);
+        clab_error("grade: the homework is missing before %s: type, for example: ./commlab grade h2 %s --student %s",
+                   word, word, student);
     else
-        clab_error("grade: the file of %s is missing: type, for example: ./commlab grade %s work/%s --student %s", word, word, word,
-                   student);
+        clab_error("grade: the file of %s is missing: type, for example: ./commlab grade %s work/%s --student %s", word,
+                   word, word, student);
     return CLAB_EINVAL;
 }
 
 static int read_line(int argc, char **argv, struct request *request)
 {
     static const struct clab_option options[] = {
-        {"student", 0, "ID", "whose it is: the seeds come from this ID; without it and --salt, student.txt beside the file says so", CLAB_TEXT_AT(struct request, student)},
-        {"salt", 0, "FILE", "the class's secret, for hidden tests; without it, it is practice", CLAB_TEXT_AT(struct request, salt)},
+        {"student", 0, "ID",
+         "whose it is: the seeds come from this ID; without it and --salt, student.txt beside the file says so",
+         CLAB_TEXT_AT(struct request, student)},
+        {"salt", 0, "FILE", "the class's secret, for hidden tests; without it, it is practice",
+         CLAB_TEXT_AT(struct request, salt)},
         {"csv", 0, "FILE", "write a row per test", CLAB_TEXT_AT(struct request, files.csv)},
         {"json", 0, "FILE", "the same as JSON", CLAB_TEXT_AT(struct request, files.json)},
         {"junit", 0, "FILE", "the same as JUnit's XML", CLAB_TEXT_AT(struct request, files.junit)},
         {"gradescope", 0, "FILE", "write Gradescope's results.json", CLAB_TEXT_AT(struct request, files.gradescope)},
-        {"without-walls", 0, NULL, "limits alone, as on hosts without namespaces, Landlock and seccomp: for your own code",
+        {"without-walls", 0, NULL,
+         "limits alone, as on hosts without namespaces, Landlock and seccomp: for your own code",
          CLAB_ON(struct request, without_walls)},
         {0},
     };
@@ -194,8 +201,8 @@ static int find_student(const struct request *request, struct grading *g, char o
     if (g->student)
         return CLAB_OK;
     if (!is_owned || request->salt) {
-        clab_error("grade: --student ID is missing: type, for example: ./commlab grade %s %s --student %s", g->id, request->words[1],
-                   is_owned ? owner : "ada");
+        clab_error("grade: --student ID is missing: type, for example: ./commlab grade %s %s --student %s", g->id,
+                   request->words[1], is_owned ? owner : "ada");
         return CLAB_EINVAL;
     }
     g->student = owner;
@@ -214,8 +221,9 @@ static void warn_of_owner(const struct grading *g, const char *owner)
 static void print_owner(const struct grading *g, const char *owner)
 {
     if (*owner && strcmp(owner, g->student))
-        printf("These points are for the task of '%s', and student.txt names '%s': if that is not meant, type --student %s\n",
-               g->student, owner, owner);
+        printf(
+            "These points are for the task of '%s', and student.txt names '%s': if that is not meant, type --student %s\n",
+            g->student, owner, owner);
 }
 
 static int grade(const struct request *request, struct grading *g)

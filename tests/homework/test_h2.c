@@ -220,12 +220,15 @@ static void test_what_crashes_or_is_no_schedule_is_named(void **state)
         const char *odd, *of_try, *of_harness;
     } cases[] = {
         {"lanes", "lanes() is 0 (1 to 16)", ""},
-        {"lanes crash", "crashed in lanes(), with 3 ranks on 2 hosts: signal 8", "crashed in lanes(), with 2 ranks on 2 hosts: signal 8"},
+        {"lanes crash", "crashed in lanes(), with 3 ranks on 2 hosts: signal 8",
+         "crashed in lanes(), with 2 ranks on 2 hosts: signal 8"},
         {"chunks", "chunks_per_lane() is 300 (1 to 256)", ""},
         {"divide", "crashed in stage() of rank 0, stage 2, with 3 ranks on 2 hosts: signal 8, often a division by 0",
          "crashed in stage() of rank 0, stage 2, with 2 ranks on 2 hosts: signal 8, often a division by 0"},
-        {"deep", "stage 2, with 3 ranks on 2 hosts: signal 11, often", "stage 2, with 2 ranks on 2 hosts: signal 11, often"},
-        {"abort", "stage 2, with 3 ranks on 2 hosts: signal 6, often", "stage 2, with 2 ranks on 2 hosts: signal 6, often"},
+        {"deep", "stage 2, with 3 ranks on 2 hosts: signal 11, often",
+         "stage 2, with 2 ranks on 2 hosts: signal 11, often"},
+        {"abort", "stage 2, with 3 ranks on 2 hosts: signal 6, often",
+         "stage 2, with 2 ranks on 2 hosts: signal 6, often"},
         {"endless", "stage() of rank 0, stage 2, with 3 ranks on 2 hosts, has not returned after 1 s of computing",
          "stage() of rank 0, stage 2, with 2 ranks on 2 hosts, has not returned after 1 s of computing"},
         {"counter", "rank 0, stage 2: two calls of stage() with the same arguments gave different steps", ""},
@@ -239,11 +242,15 @@ static void test_what_crashes_or_is_no_schedule_is_named(void **state)
     const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
     (void)state;
     assert_non_null(mkdtemp(folder));
-    if (run(out, "for program in try harness; do '%s/labcc' -DCALLS_SECONDS=1 -o %s/$program tests/homework/h2/odd.c "
-                 "labs/homework/h2/$program.c 2>&1; done; echo 2 2 1024 0 1 >%s/ask", build, folder, folder) || out[0])
+    if (run(out,
+            "for program in try harness; do '%s/labcc' -DCALLS_SECONDS=1 -o %s/$program tests/homework/h2/odd.c "
+            "labs/homework/h2/$program.c 2>&1; done; echo 2 2 1024 0 1 >%s/ask",
+            build, folder, folder) ||
+        out[0])
         fail_msg("%s", out);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (run(out, "cd %s && ulimit -c 0 && ODD='%s' ./try 0 0 1 2>&1", folder, cases[i].odd) == 0 || !strstr(out, cases[i].of_try))
+        if (run(out, "cd %s && ulimit -c 0 && ODD='%s' ./try 0 0 1 2>&1", folder, cases[i].odd) == 0 ||
+            !strstr(out, cases[i].of_try))
             fail_msg("try, %s: no '%s' in: %s", cases[i].odd, cases[i].of_try, out);
         run(out, "cd %s && ulimit -c 0 && ODD='%s' ./harness ask schedules 2>&1", folder, cases[i].odd);
         if (!strstr(out, cases[i].of_harness))
@@ -258,7 +265,8 @@ static void test_the_grader_names_the_same(void **state)
     static const struct {
         const char *odd, *words;
     } cases[] = {
-        {"counter", "rank 0, stage 2: two calls of stage() with the same arguments gave different steps, first 1 of them"},
+        {"counter",
+         "rank 0, stage 2: two calls of stage() with the same arguments gave different steps, first 1 of them"},
         {"gap", "rank 0, stage 2: step 0 was not filled in"},
         {"many", "rank 0, stage 2: stage() returned 70"},
     };
@@ -285,8 +293,10 @@ static void test_try_lists_no_more_than_people_read(void **state)
     const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
     (void)state;
     assert_non_null(mkdtemp(folder));
-    if (run(out, "for i in %s tests/homework/h2/odd.c; do '%s/labcc' -o %s/$(basename $i .c) $i labs/homework/h2/try.c 2>&1; done", reference,
-            build, folder) || out[0])
+    if (run(out,
+            "for i in %s tests/homework/h2/odd.c; do '%s/labcc' -o %s/$(basename $i .c) $i labs/homework/h2/try.c 2>&1; done",
+            reference, build, folder) ||
+        out[0])
         fail_msg("%s", out);
     assert_int_equal(run(out, "%s/reference %s 2>&1", folder, many), 0);
     assert_true(!strstr(out, "stage 0:") && strstr(out, "try --stages"));
@@ -296,7 +306,8 @@ static void test_try_lists_no_more_than_people_read(void **state)
     assert_non_null(strstr(out, "rank 0 (host 0), stage 0:"));
     // Stage 0 of odd.c is empty; its proof fails, so that rank is listed.
     assert_true(run(out, "%s/odd %s 2>&1", folder, many) != 0);
-    assert_true(strstr(out, "What that rank does:\nrank 0 (host 0), stage 1: send chunk 0 to rank 1") && !strstr(out, "rank 1 (host"));
+    assert_true(strstr(out, "What that rank does:\nrank 0 (host 0), stage 1: send chunk 0 to rank 1") &&
+                !strstr(out, "rank 1 (host"));
     run(out, "rm -r %s", folder);
 }
 

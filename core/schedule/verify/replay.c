@@ -78,18 +78,22 @@ static bool is_inside(const struct clab_replay *r, struct clab_span span)
 // "writes chunks 0 to 2 of scratch, and there is 1 chunk". verb: "reads" or "writes"
 static bool fail_span(struct clab_replay *r, int rank, struct clab_span span, const char *verb)
 {
-    static const char *const of[CLAB_BUFFER_COUNT] = {[CLAB_DATA] = "", [CLAB_INPUT] = " of the input", [CLAB_SCRATCH] = " of scratch"};
+    static const char *const of[CLAB_BUFFER_COUNT] = {
+        [CLAB_DATA] = "", [CLAB_INPUT] = " of the input", [CLAB_SCRATCH] = " of scratch"};
     const int stage = r->actors[rank].stage, last = span.first + span.count - 1;
     char chunks[48];
     if (span.buffer < 0 || span.buffer >= CLAB_BUFFER_COUNT || is_inside(r, span))
-        return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first, "%s a buffer that is not there for that (chunk %d)", verb, span.first);
+        return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first,
+                                "%s a buffer that is not there for that (chunk %d)", verb, span.first);
     if (span.count < 1)
-        return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first, "%s %d chunks from chunk %d%s on, and a step has 1 at least", verb,
-                                span.count, span.first, of[span.buffer]);
+        return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first,
+                                "%s %d chunks from chunk %d%s on, and a step has 1 at least", verb, span.count,
+                                span.first, of[span.buffer]);
     const int size = r->base[span.buffer + 1] - r->base[span.buffer];
     snprintf(chunks, sizeof chunks, span.count == 1 ? "chunk %d" : "chunks %d to %d", span.first, last);
-    return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first, size == 1 ? "%s %s%s, and there is %d chunk" : "%s %s%s, and there are %d chunks",
-                            verb, chunks, of[span.buffer], size);
+    return clab_replay_fail(r, CLAB_FLAW_SPAN, rank, stage, span.first,
+                            size == 1 ? "%s %s%s, and there is %d chunk" : "%s %s%s, and there are %d chunks", verb,
+                            chunks, of[span.buffer], size);
 }
 
 // Check that what a step reads holds values, and mark it as read in this stage.

@@ -11,24 +11,34 @@
 // ---- wrong results -----------------------------------------------------------------------------------------------------
 
 static const char *const about[CLAB_FLAW_COUNT] = {
-    [CLAB_FLAW_PEER] = "A peer is a rank from 0 to nranks-1, and not the rank itself. Is a host's number used as a rank, or "
-                       "does rank + 1 lack mod(..., nranks)?",
-    [CLAB_FLAW_SPAN] = "A chunk's number is 0 to chunks_per_lane()-1. Is it a rank's or a host's number, of which there are more than "
-                       "chunks?",
-    [CLAB_FLAW_OVERLAP] = "Two receives of one stage go to the same chunk. Receive them in two stages, one after the other.",
-    [CLAB_FLAW_UNDEFINED] = "The rank sends or adds a chunk that it does not have yet. Scratch is empty until a receive or a copy has filled it.",
-    [CLAB_FLAW_LENGTH] = "Sender and receiver name different numbers of chunks for one message. Messages of two ranks match in "
-                         "order: compare the first stages of both in which they talk.",
-    [CLAB_FLAW_SIZE] = "Chunks are not all of one size: 10 numbers in 4 chunks are 3, 3, 2 and 2 of them. So chunk 3 may only come to a "
-                       "chunk 3, in data or in scratch. Name the same chunk in the send and in its recv, and in a copy twice.",
-    [CLAB_FLAW_MIXED] = "Two different chunks are added up. The receiver must name the chunk that the sender sends; are both "
-                        "counted from the same rank or host?",
-    [CLAB_FLAW_DOUBLE_COUNT] = "An array is added twice: the sum that comes in has it already. Does a rank send a complete sum to one "
-                               "that takes it by recv_reduce instead of recv, or does a ring reduce for one turn too long?",
-    [CLAB_FLAW_DEADLOCK] = "Each waits for a message that the other would send only later. A stage ends when all its steps are "
-                           "done, so put the send and the receive of an exchange into one stage.",
-    [CLAB_FLAW_UNMATCHED] = "One side has a message more than the other. Count for both ranks how often they send to and "
-                            "receive from each other; perhaps stage() returns CLAB_DONE too early.",
+    [CLAB_FLAW_PEER] =
+        "A peer is a rank from 0 to nranks-1, and not the rank itself. Is a host's number used as a rank, or "
+        "does rank + 1 lack mod(..., nranks)?",
+    [CLAB_FLAW_SPAN] =
+        "A chunk's number is 0 to chunks_per_lane()-1. Is it a rank's or a host's number, of which there are more than "
+        "chunks?",
+    [CLAB_FLAW_OVERLAP] =
+        "Two receives of one stage go to the same chunk. Receive them in two stages, one after the other.",
+    [CLAB_FLAW_UNDEFINED] =
+        "The rank sends or adds a chunk that it does not have yet. Scratch is empty until a receive or a copy has filled it.",
+    [CLAB_FLAW_LENGTH] =
+        "Sender and receiver name different numbers of chunks for one message. Messages of two ranks match in "
+        "order: compare the first stages of both in which they talk.",
+    [CLAB_FLAW_SIZE] =
+        "Chunks are not all of one size: 10 numbers in 4 chunks are 3, 3, 2 and 2 of them. So chunk 3 may only come to a "
+        "chunk 3, in data or in scratch. Name the same chunk in the send and in its recv, and in a copy twice.",
+    [CLAB_FLAW_MIXED] =
+        "Two different chunks are added up. The receiver must name the chunk that the sender sends; are both "
+        "counted from the same rank or host?",
+    [CLAB_FLAW_DOUBLE_COUNT] =
+        "An array is added twice: the sum that comes in has it already. Does a rank send a complete sum to one "
+        "that takes it by recv_reduce instead of recv, or does a ring reduce for one turn too long?",
+    [CLAB_FLAW_DEADLOCK] =
+        "Each waits for a message that the other would send only later. A stage ends when all its steps are "
+        "done, so put the send and the receive of an exchange into one stage.",
+    [CLAB_FLAW_UNMATCHED] =
+        "One side has a message more than the other. Count for both ranks how often they send to and "
+        "receive from each other; perhaps stage() returns CLAB_DONE too early.",
     [CLAB_FLAW_ENDLESS] = "stage() must return CLAB_DONE behind the last stage.",
 };
 
@@ -60,8 +70,8 @@ static int whole_host(uint64_t set, const struct h2_cluster *cluster)
 
 static void add_lost(struct clab_text *text, const struct h2_missing *m)
 {
-    clab_text_add(text, "Rank %d's own chunk %d, which it has sent to nobody, is overwritten in its stage %d by ", m->lost_rank,
-                  m->lost_chunk, m->lost_stage);
+    clab_text_add(text, "Rank %d's own chunk %d, which it has sent to nobody, is overwritten in its stage %d by ",
+                  m->lost_rank, m->lost_chunk, m->lost_stage);
     if (m->lost_from >= 0)
         clab_text_add(text, "a recv from rank %d: did you mean recv_reduce, which adds?", m->lost_from);
     else
@@ -155,18 +165,22 @@ const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_
                              "task 1, whom do you count: ranks, or hosts?",
                       cluster->nranks);
     else
-        clab_text_add(&text, "Host %d has %s. Look at what %s to other hosts: does the same sum, or a part of it, go there more than "
-                             "once? What is the least that the other hosts must know of this one?",
-                      t->host, ranks, is_one ? "it sends" : "they send");
+        clab_text_add(
+            &text,
+            "Host %d has %s. Look at what %s to other hosts: does the same sum, or a part of it, go there more than "
+            "once? What is the least that the other hosts must know of this one?",
+            t->host, ranks, is_one ? "it sends" : "they send");
     return text_p;
 }
 
-const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, bool is_said, char text_p[H2_ADVICE])
+const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, bool is_said,
+                           char text_p[H2_ADVICE])
 {
     const struct h2_traffic *t = &schedule->traffic;
     text_p[0] = 0;
     if (is_said && t->sent > t->least * (1 + 1e-9))
-        snprintf(text_p, H2_ADVICE, "Host %d sends %.2f times the array to other hosts, and %.2f is the least: see the advice above.",
+        snprintf(text_p, H2_ADVICE,
+                 "Host %d sends %.2f times the array to other hosts, and %.2f is the least: see the advice above.",
                  t->host, t->sent, t->least);
     else if (t->sent > t->least * (1 + 1e-9))
         h2_advice_bytes(schedule, cluster, text_p);

@@ -22,4 +22,5 @@ const char *h2_advice_pattern(const struct h2_pattern *pattern, char text_p[H2_A
 // Of one that is proved: where to look if too much goes between hosts, or if it takes too long: a pointer, not the solution.
 // "": nothing can be told. is_said: advice about bytes was given, so it is not given once more
 const char *h2_advice_bytes(const struct h2_schedule *schedule, const struct h2_cluster *cluster, char text_p[H2_ADVICE]);
-const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, bool is_said, char text_p[H2_ADVICE]);
+const char *h2_advice_time(const struct h2_schedule *schedule, const struct h2_cluster *cluster, bool is_said,
+                           char text_p[H2_ADVICE]);

@@ -153,7 +153,8 @@ static inline void calls_begin(const struct h2_problem *problem, const char *fun
 }
 
 // One of lanes(), chunks_per_lane() and scratch_buffers().
-static inline int calls_number(const struct h2_problem *problem, const char *function, int (*of)(const struct h2_problem *))
+static inline int calls_number(const struct h2_problem *problem, const char *function,
+                               int (*of)(const struct h2_problem *))
 {
     calls_begin(problem, function, -1, -1, -1);
     const int number = of(problem);
@@ -179,7 +180,8 @@ static inline int calls_scratch(const struct h2_problem *problem)
 // ---- stages ----------------------------------------------------------------------------------------------------------
 
 // What stage() returns. Steps that it does not fill in are all zeros.
-static inline int calls_stage(const struct h2_problem *problem, int rank, int lane, int stage, struct clab_step out[CALLS_ROOM])
+static inline int calls_stage(const struct h2_problem *problem, int rank, int lane, int stage,
+                              struct clab_step out[CALLS_ROOM])
 {
     memset(out, 0, H2_MOST_STEPS * sizeof *out);
     calls_begin(problem, "stage()", rank, lane, stage);
@@ -197,7 +199,8 @@ static inline bool calls_is_span(struct clab_span a, struct clab_span b)
 static inline bool calls_is_step(const struct clab_step *a, const struct clab_step *b)
 {
     return a->op == b->op && (a->op == CLAB_COPY || a->peer == b->peer) &&
-           (a->op == CLAB_RECV || calls_is_span(a->src, b->src)) && (a->op == CLAB_SEND || calls_is_span(a->dst, b->dst));
+           (a->op == CLAB_RECV || calls_is_span(a->src, b->src)) &&
+           (a->op == CLAB_SEND || calls_is_span(a->dst, b->dst));
 }
 
 // The same, asked twice. False: the two answers differ.

@@ -167,8 +167,10 @@ void h2_cluster_text(const struct h2_cluster *cluster, const char *student, char
     add_places(cluster, &text);
     clab_text_add(&text, "# The host of each rank, from rank 0 on: %s\n", h2_cluster_hosts(cluster, hosts, sizeof hosts));
     clab_text_add(&text, "# It adds up arrays of %zu bytes (%zu MiB).\n", cluster->bytes, cluster->bytes >> 20);
-    clab_text_add(&text, "# work/h2/try puts your ranks where they are. ./commlab sim can not: its times would be of another problem.\n"
-                         "# beta and gamma are rates here, bytes or bits per second. Formulas have seconds per byte: 1 / rate.\n\n");
+    clab_text_add(
+        &text,
+        "# work/h2/try puts your ranks where they are. ./commlab sim can not: its times would be of another problem.\n"
+        "# beta and gamma are rates here, bytes or bits per second. Formulas have seconds per byte: 1 / rate.\n\n");
     clab_text_add(&text, "[net]\ntitle = the cluster of homework h2\nnodes = %d          ; hosts\nranks = %d          ; at "
                          "most, on a host\ngamma = %d GB/s     ; bytes that a rank adds up per second\n\n",
                   cluster->nhosts, cluster->slots, cluster->inside_gbs);

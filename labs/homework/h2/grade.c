@@ -163,9 +163,10 @@ static void explain(struct h2 *h2, int i)
         pattern.proved[P] = proved(h2, FIRST + P - 1);
     // What all cases have in common is the mistake; what one of them shows may only follow from it.
     note(h2, "proof", *h2_advice_pattern(&pattern, text) ? text : h2_advice_proof(&h2->schedules[i], &h2->clusters[i], text));
-    grading_note(h2->grading, "proof",
-                 "to see its stages: build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c && work/h2/try %s%s",
-                 h2->clusters[i].nranks > 8 ? "--stages " : "", h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
+    grading_note(
+        h2->grading, "proof",
+        "to see its stages: build/labcc -o work/h2/try work/h2/mine.c labs/homework/h2/try.c && work/h2/try %s%s",
+        h2->clusters[i].nranks > 8 ? "--stages " : "", h2_cluster_hosts(&h2->clusters[i], hosts, sizeof hosts));
 }
 
 static void judge_proof(struct h2 *h2)

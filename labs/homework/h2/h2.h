@@ -41,8 +41,10 @@ struct h2_problem {
 
 struct h2_algorithm {
     int (*lanes)(const struct h2_problem *problem);   // into how many parts the array is cut that go on side by side, 1 to 16
-    int (*chunks)(const struct h2_problem *problem);  // chunks_per_lane(): into how many chunks a lane's part is cut, 1 to 256
-    int (*scratch)(const struct h2_problem *problem); // scratch_buffers(): how many more buffers of so many chunks you need, 0 to 8
+    int (*chunks)(
+        const struct h2_problem *problem); // chunks_per_lane(): into how many chunks a lane's part is cut, 1 to 256
+    int (*scratch)(const struct h2_problem
+                       *problem); // scratch_buffers(): how many more buffers of so many chunks you need, 0 to 8
     // Fill out[] with the steps of a stage, 0, 1, 2, ..., and return how many they are; CLAB_DONE behind the last stage.
     int (*stage)(const struct h2_problem *problem, int rank, int lane, int stage, struct clab_step out[]);
 };

@@ -110,30 +110,36 @@ static void print_step(const struct clab_step *step)
         printf(step->op == CLAB_SEND ? " to rank %d" : " from rank %d", step->peer);
 }
 
-// A stage without steps is left out.
-static void print_stage(int rank, int lane, int s, const struct clab_step *steps, int n)
+// A stage without steps is left out. Returns how many steps it has.
+static int print_stage(int rank, int lane, int s, const struct clab_step *steps, int n)
 {
     if (n == 0)
-        return;
+        return 0;
     printf("rank %d (host %d), ", rank, problem.host[rank]);
     printf(problem.lanes > 1 ? "lane %d, " : "", lane);
     printf("stage %d:", s);
     for (int i = 0; i < n; i++)
         printf(i ? "; " : " "), print_step(&steps[i]);
     printf("\n");
+    return n;
 }
 
-static void print_program(int rank, int lane)
+static int print_program(int rank, int lane)
 {
     static struct clab_step out[CALLS_ROOM];
+    int steps = 0;
     for (int s = 0, n; (n = calls_stage(&problem, rank, lane, s, out)) != CLAB_DONE; s++)
-        print_stage(rank, lane, s, out, n);
+        steps += print_stage(rank, lane, s, out, n);
+    return steps;
 }
 
 static void print_rank(int rank)
 {
+    int steps = 0;
     for (int lane = 0; lane < problem.lanes; lane++)
-        print_program(rank, lane);
+        steps += print_program(rank, lane);
+    if (!steps)
+        printf("rank %d (host %d): no steps\n", rank, problem.host[rank]);
 }
 
 static void print_programs(void)
@@ -158,9 +164,10 @@ static bool check_steps(int rank, int s, const struct clab_step *steps, int n)
 {
     for (int i = 0; i < n; i++)
         if (calls_is_unfilled(&steps[i])) {
-            printf("Wrong: rank %d, stage %d: step %d was not filled in: fill out[0], out[1], ... without a gap, and return how "
-                   "many they are\n",
-                   rank, s, i);
+            printf(
+                "Wrong: rank %d, stage %d: step %d was not filled in: fill out[0], out[1], ... without a gap, and return how "
+                "many they are\n",
+                rank, s, i);
             return false;
         }
     return true;
@@ -172,16 +179,17 @@ static bool check_stage(int rank, int lane, int s, bool *is_last_p)
     static struct clab_step out[CALLS_ROOM];
     int n;
     if (!calls_stage_twice(&problem, rank, lane, s, out, &n)) {
-        printf("Wrong: rank %d, stage %d: two calls of stage() with the same arguments gave different steps, first %d of them. It "
-               "must depend on its arguments alone: is there a static or global variable?\n",
-               rank, s, n);
+        printf(
+            "Wrong: rank %d, stage %d: two calls of stage() with the same arguments gave different steps, first %d of them. It "
+            "must depend on its arguments alone: is there a static or global variable?\n",
+            rank, s, n);
         return false;
     }
     *is_last_p = n == CLAB_DONE;
     if (*is_last_p || (n >= 0 && n <= H2_MOST_STEPS))
         return check_steps(rank, s, out, n);
-    printf("Wrong: rank %d, stage %d: stage() returned %d; return the number of steps, 0 to %d, or CLAB_DONE\n", rank, s, n,
-           H2_MOST_STEPS);
+    printf("Wrong: rank %d, stage %d: stage() returned %d; return the number of steps, 0 to %d, or CLAB_DONE\n", rank,
+           s, n, H2_MOST_STEPS);
     return false;
 }
 
@@ -206,7 +214,15 @@ static bool check_programs(void)
 
 // ---- the proof ---------------------------------------------------------------------------------------------------------
 
-// The ranks beyond those that are listed have one whose stages are worth a look: the one that the proof names.
+// Where stages are not listed, those of the rank that the proof names are.
+static void say_wrong(const struct clab_verify_result *result, bool is_listed)
+{
+    printf("\nWrong: %s: %s\n", clab_flaw_text(result->flaw), result->text);
+    if (!is_listed && result->rank >= 0)
+        printf("\nWhat that rank does:\n"), print_rank(result->rank);
+    printf("\n./commlab grade h2 work/h2 names the mistake that this often is.\n");
+}
+
 static bool prove(const struct clab_problem *p, bool is_listed)
 {
     struct clab_verifier *verifier;
@@ -220,9 +236,7 @@ static bool prove(const struct clab_problem *p, bool is_listed)
     if (is_right)
         printf("\nRight: every rank gets the sum.\n\n");
     else
-        printf("\nWrong: %s: %s\n", clab_flaw_text(result.flaw), result.text);
-    if (!is_right && !is_listed && result.rank >= 0)
-        printf("\nWhat that rank does:\n"), print_rank(result.rank);
+        say_wrong(&result, is_listed);
     return is_right;
 }
 
@@ -230,8 +244,9 @@ static void draw(const struct clab_problem *p)
 {
     struct clab_trace trace;
     if (p->nranks > MOST_DRAWN) {
-        printf("More than %d ranks make a drawing that nobody can read, so there is none. try --stages prints their stages.\n",
-               MOST_DRAWN);
+        printf(
+            "More than %d ranks make a drawing that nobody can read, so there is none. try --stages prints their stages.\n",
+            MOST_DRAWN);
         return;
     }
     if (clab_trace_record(p, &mine, &trace))
@@ -412,8 +427,10 @@ int main(int argc, char **argv)
     }
     if ((is_told && !read_words(argc - 1, argv + 1, host)) ||
         !take_hosts(is_told ? argc - 1 : own.nranks, is_told ? host : own.host)) {
-        fprintf(stderr, "usage: try [--stages] [HOST...]: the host of each of 1 to 16 ranks; none: your own cluster. Hosts are 0 to 3 at "
-                        "most, and each has a rank, as in: try 0 1 0 1. --stages: print the stages of more than 8 ranks, too\n");
+        fprintf(
+            stderr,
+            "usage: try [--stages] [HOST...]: the host of each of 1 to 16 ranks; none: your own cluster. Hosts are 0 to 3 at "
+            "most, and each has a rank, as in: try 0 1 0 1. --stages: print the stages of more than 8 ranks, too\n");
         return 2;
     }
     calls_watch();
