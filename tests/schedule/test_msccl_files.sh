@@ -102,6 +102,8 @@ passes_over_copies() {
 check passes_over_copies
 check refuses_copy_elsewhere changed 's/<step s="1"/<copy i_off="0" o_off="0"\/><step s="1"/' 2 \
     '7: <copy> where there should be <step>'
+check refuses_scratch_that_nothing_was_put_into changed '6s/srcbuf="i"/srcbuf="s"/' 1 \
+    '6: chunk used that the rank does not have: rank 0, lane 0, stage 0: reads a chunk of scratch that nothing was put into (chunk 0)' reduce_here
 check refuses_more_chunks_than_steps_use changed \
     's/nchunksperloop="4"/nchunksperloop="1000000"/' 2 '4: nchunksperloop="1000000", but the steps of gpu 0 use no more than'
 check refuses_absurd_chunks changed 's/nchunksperloop="4"/nchunksperloop="1000000000"/' 2 \

@@ -104,7 +104,9 @@ static bool check_read(struct clab_replay *r, int rank, struct clab_span span)
     size_t first = clab_replay_index(r, rank, span.buffer, span.first);
     for (int i = 0; i < span.count; i++) {
         if (r->identity[first + (size_t)i] == NOTHING)
-            return fail_step(r, CLAB_FLAW_UNDEFINED, rank, span.first + i, "reads a chunk that it does not have");
+            return fail_step(r, CLAB_FLAW_UNDEFINED, rank, span.first + i,
+                             span.buffer == CLAB_SCRATCH ? "reads a chunk of scratch that nothing was put into"
+                                                         : "reads a chunk that it does not have");
         r->used[first + (size_t)i] = r->actors[rank].stage + 1;
     }
     return true;
@@ -298,7 +300,9 @@ static bool land(struct clab_replay *r, int rank, const struct clab_post *post, 
                                 step->dst.buffer == CLAB_SCRATCH ? "scratch " : "", chunk,
                                 r->waiting_identity[from] % r->chunks);
     if (reduces && r->identity[to] == NOTHING)
-        return fail_step(r, CLAB_FLAW_UNDEFINED, rank, chunk, "reduces into a chunk that it does not have");
+        return fail_step(r, CLAB_FLAW_UNDEFINED, rank, chunk,
+                         step->dst.buffer == CLAB_SCRATCH ? "reduces into a chunk of scratch that nothing was put into"
+                                                          : "reduces into a chunk that it does not have");
     if (reduces && r->identity[to] != r->waiting_identity[from])
         return fail_step(r, CLAB_FLAW_MIXED, rank, chunk, "reduces two different chunks");
     for (int w = 0; w < r->words; w++) {
