@@ -359,7 +359,10 @@ int report_results_load(struct report_results *r)
         free(files);
     if (err || r->nsections || r->rows.n)
         return err;
-    clab_error("report: no CSV files in %s: measure something first, as with `./commlab lab 07`", r->folder);
+    if (r->nleft_out)
+        clab_error("report: nothing in %s could be read: the lines above say why", r->folder);
+    else
+        clab_error("report: no results in %s: measure something first, as with `./commlab lab 07`", r->folder);
     return CLAB_ENOENT;
 }
 

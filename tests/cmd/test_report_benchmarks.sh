@@ -364,6 +364,12 @@ compares_no_wrong_results() {
     awk -F'|' '/^\| size/ { n = NF } /^\|/ && NF != n { exit 1 }' "$page/summary_by_config.md"
 }
 # A copy of the table alone has no first line: its rows are taken if the devices are named, and else it is said why not.
+says_that_nothing_could_be_read() {
+    begin milk
+    echo 'buy milk' >"$results/notes.txt"
+    run 1 "$commlab" report "$results" --output "$page" || return 1
+    grep -qF "report: nothing in $results could be read: the lines above say why" "$scratch/err"
+}
 names_texts_that_it_can_not_read() {
     begin texts
     row shm 2 1000000 100 90 110 | file good.csv 'here, 2 cores'
@@ -445,7 +451,7 @@ check_each merges_files_of_machines_and_tools says_which_file_was_replaced tells
     takes_no_copy_for_a_run tells_settings_apart says_its_settings draws_each_collective_and_device draws_few_of_many_devices takes_one_sample_for_no_interval finds_a_sweep_below_its_limit \
     finds_a_crowded_sweep knows_latency_by_how_time_grows tells_emulated_wires_apart finds_a_wide_interval \
     finds_a_drop_at_one_size finds_nothing_wrong_with_a_good_sweep says_commands_that_exist \
-    refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \
+    refuses_impossible_cells marks_rows_that_contradict_themselves names_few_of_many_contradictions says_that_nothing_could_be_read names_texts_that_it_can_not_read knows_an_allreduce_by_its_factor compares_no_wrong_results \
     shows_names_of_others_as_text puts_no_words_of_others_into_commands \
     reads_our_bench_in_that_form reads_old_logs_by_options reads_several_runs_of_a_log
 exit $failed
