@@ -60,7 +60,7 @@ static const struct clab_option options[] = {
      "machine-NAME.net)",
      CLAB_TEXT_AT(struct request, output)},
     {"samples", 0, "FILE", "also write all samples here, as CSV", CLAB_TEXT_AT(struct request, samples)},
-    {"seconds", 0, "TIME", "measure for at most TIME, up to 60s (12s)",
+    {"seconds", 0, "TIME", "measure for at most TIME, up to 60s (14s)",
      CLAB_SECONDS(struct request, seconds, 1, SECONDS_AT_MOST)},
     {0},
 };
@@ -239,7 +239,7 @@ static int run_job(const struct request *r, struct fit_session *session)
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {.options = options, .about = doc};
-    struct request request = {.seconds = 12};
+    struct request request = {.seconds = 14};
     struct fit_session session;
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Over rounds: medians with their intervals, what levels know of each other, and how far probes are from themselves.
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,19 +67,42 @@ static const size_t kept_costs[] = {
     offsetof(struct clab_level, reduce[CLAB_KEPT]),
 };
 
+// What a byte costs that has just been written, beside what it costs when it has not.
+static const struct {
+    size_t fresh, kept;
+} fresh_costs[] = {
+    {offsetof(struct clab_level, pull[CLAB_FRESH]), offsetof(struct clab_level, pull[CLAB_KEPT])},
+    {offsetof(struct clab_level, reduce[CLAB_FRESH]), offsetof(struct clab_level, reduce[CLAB_KEPT])},
+    {offsetof(struct clab_level, pull_summed), offsetof(struct clab_level, pull[CLAB_KEPT])},
+    {offsetof(struct clab_level, add_fresh), offsetof(struct clab_level, add)},
+};
+
+// The cost that lies `cost` bytes into level `l` of a part of the fit.
+static double *cost_at(struct clab_net *part, int l, size_t cost)
+{
+    return (double *)((char *)&part->levels[l] + cost);
+}
+
 // Of the level `l`: as the next larger one, where that says less.
 static void take_lesser(struct clab_fit *fit, int l, size_t cost)
 {
     struct clab_net *const parts[] = {&fit->median, &fit->low, &fit->high};
-    const size_t level = offsetof(struct clab_net, levels) + (size_t)l * sizeof(struct clab_level) + cost;
-    const double *here = (const double *)((const char *)&fit->median + level);
-    const double *next = (const double *)((const char *)here + sizeof(struct clab_level));
-    if (*here <= *next)
+    if (*cost_at(&fit->median, l, cost) <= *cost_at(&fit->median, l + 1, cost))
         return;
-    for (int i = 0; i < 3; i++) {
-        double *to = (double *)((char *)parts[i] + level);
-        *to = *(const double *)((const char *)to + sizeof(struct clab_level));
-    }
+    for (int i = 0; i < 3; i++)
+        *cost_at(parts[i], l, cost) = *cost_at(parts[i], l + 1, cost);
+}
+
+// Of the level `l`: as the next smaller one, or as data that is kept, where it would be more than twice the dearer of
+// them.
+static void take_dearer(struct clab_fit *fit, int l, size_t fresh, size_t kept)
+{
+    struct clab_net *const parts[] = {&fit->median, &fit->low, &fit->high};
+    const double before = *cost_at(&fit->median, l - 1, fresh), same = *cost_at(&fit->median, l, kept);
+    if (*cost_at(&fit->median, l, fresh) <= 2 * fmax(before, same))
+        return;
+    for (int i = 0; i < 3; i++)
+        *cost_at(parts[i], l, fresh) = before > same ? *cost_at(parts[i], l - 1, fresh) : *cost_at(parts[i], l, kept);
 }
 
 // No byte of less memory costs more than one of more memory; where it seems to, a neighbour was in the caches while the
@@ -89,6 +113,18 @@ static void calm_levels(struct clab_fit *fit)
         for (size_t i = 0; i < sizeof kept_costs / sizeof *kept_costs; i++)
             for (int load = 0; load < CLAB_LOADS; load++)
                 take_lesser(fit, l, kept_costs[i] + (size_t)load * sizeof(double));
+}
+
+// Data that was just written comes from the other core's cache or from memory: from level to level its cost changes by
+// less than two times. Where it seems to change more, another program had a core during each turn of the probe, which
+// takes some milliseconds at a large level.
+static void calm_fresh_levels(struct clab_fit *fit)
+{
+    for (int l = 1; l < fit->median.nlevels; l++)
+        for (size_t i = 0; i < sizeof fresh_costs / sizeof *fresh_costs; i++)
+            for (size_t load = 0; load < CLAB_LOADS; load++)
+                take_dearer(fit, l, fresh_costs[i].fresh + load * sizeof(double),
+                            fresh_costs[i].kept + load * sizeof(double));
 }
 
 // ---- the whole -----------------------------------------------------------------------------------------------
@@ -104,6 +140,7 @@ int clab_fit_combine(const struct clab_net *rounds, int nrounds, struct clab_fit
     int err = combine_all(rounds, nrounds, values, &fit);
     free(values);
     calm_levels(&fit);
+    calm_fresh_levels(&fit);
     if (!err)
         *fit_p = fit;
     return err;

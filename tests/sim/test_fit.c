@@ -190,12 +190,12 @@ static void test_fit_combines_rounds_by_their_median(void **state)
     for (int i = 0; i < 9; i++) {
         assert_int_equal(clab_fit_round(s.all, s.n, &memory, &rounds[i]), CLAB_OK);
         rounds[i].call = (i + 1) * 1e-9;
-        rounds[i].levels[2].pull[CLAB_FRESH][CLAB_BOTH] = i == 4 ? 1 : 2;
+        rounds[i].levels[0].pull[CLAB_FRESH][CLAB_BOTH] = i == 4 ? 1 : 2;
     }
     assert_int_equal(clab_fit_combine(rounds, 9, &fit), CLAB_OK);
     assert_close(fit.median.call, 5e-9);
     assert_true(fit.low.call >= 1e-9 && fit.low.call <= 3e-9 && fit.high.call >= 7e-9 && fit.high.call <= 9e-9);
-    assert_close(fit.median.levels[2].pull[CLAB_FRESH][CLAB_BOTH], 2.0);
+    assert_close(fit.median.levels[0].pull[CLAB_FRESH][CLAB_BOTH], 2.0);
     assert_int_equal(fit.median.nlevels, rounds[0].nlevels);
     assert_int_equal(clab_fit_combine(rounds, 0, &fit), CLAB_EINVAL);
 }
@@ -211,7 +211,8 @@ static void test_fit_asks_no_more_of_less_memory(void **state)
     assert_int_equal(clab_fit_round(s.all, s.n, &memory, round), CLAB_OK);
     round->levels[1].copy[CLAB_ALONE] = round->levels[1].add[CLAB_BOTH] = 45e-12;
     round->levels[1].pull[CLAB_KEPT][CLAB_BOTH] = round->levels[0].reduce[CLAB_KEPT][CLAB_ALONE] = 45e-12;
-    round->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = 200e-12;
+    const double fresh = 1.9 * round->levels[0].pull[CLAB_FRESH][CLAB_ALONE];
+    round->levels[1].pull[CLAB_FRESH][CLAB_ALONE] = fresh;
     rounds[1] = rounds[2] = *round;
     rounds[2].levels[2].copy[CLAB_ALONE] += 1e-12;
     assert_int_equal(clab_fit_combine(rounds, 3, &fit), CLAB_OK);
@@ -220,11 +221,35 @@ static void test_fit_asks_no_more_of_less_memory(void **state)
     assert_close(l[1].add[CLAB_BOTH], cost(1 << 20, 3, 0, CLAB_BOTH));
     assert_close(l[1].pull[CLAB_KEPT][CLAB_BOTH], cost(1 << 20, 1, CLAB_KEPT, CLAB_BOTH));
     assert_close(l[0].reduce[CLAB_KEPT][CLAB_ALONE], cost(32768, 2, CLAB_KEPT, CLAB_ALONE));
-    assert_close(l[1].pull[CLAB_FRESH][CLAB_ALONE], 200e-12);
+    assert_close(l[1].pull[CLAB_FRESH][CLAB_ALONE], fresh);
     assert_close(l[2].copy[CLAB_ALONE], cost(1 << 20, 0, 0, CLAB_ALONE));
     assert_close(l[3].copy[CLAB_ALONE], cost(1 << 24, 0, 0, CLAB_ALONE));
     assert_true(fit.low.levels[1].copy[CLAB_ALONE] == fit.low.levels[2].copy[CLAB_ALONE]); // with its interval
     assert_true(fit.high.levels[1].copy[CLAB_ALONE] == fit.high.levels[2].copy[CLAB_ALONE]);
+}
+
+// One level's fresh costs were measured while another program had a core: the smaller level, or kept data, says more.
+static void test_fit_lets_fresh_data_not_jump(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net rounds[3], *round = &rounds[0];
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, round), CLAB_OK);
+    const struct clab_level before = round->levels[1], here = round->levels[2];
+    round->levels[2].pull[CLAB_FRESH][CLAB_ALONE] = round->levels[2].reduce[CLAB_FRESH][CLAB_BOTH] = 900e-12;
+    round->levels[2].pull_summed[CLAB_BOTH] = round->levels[2].add_fresh[CLAB_ALONE] = 900e-12;
+    rounds[1] = rounds[2] = *round;
+    assert_int_equal(clab_fit_combine(rounds, 3, &fit), CLAB_OK);
+    const struct clab_level *l = &fit.median.levels[2];
+    assert_close(l->pull[CLAB_FRESH][CLAB_ALONE],
+                 fmax(before.pull[CLAB_FRESH][CLAB_ALONE], here.pull[CLAB_KEPT][CLAB_ALONE]));
+    assert_close(l->reduce[CLAB_FRESH][CLAB_BOTH],
+                 fmax(before.reduce[CLAB_FRESH][CLAB_BOTH], here.reduce[CLAB_KEPT][CLAB_BOTH]));
+    assert_close(l->pull_summed[CLAB_BOTH], fmax(before.pull_summed[CLAB_BOTH], here.pull[CLAB_KEPT][CLAB_BOTH]));
+    assert_close(l->add_fresh[CLAB_ALONE], fmax(before.add_fresh[CLAB_ALONE], here.add[CLAB_ALONE]));
+    assert_close(l->pull[CLAB_FRESH][CLAB_BOTH], here.pull[CLAB_FRESH][CLAB_BOTH]);
+    assert_close(fit.high.levels[2].pull[CLAB_FRESH][CLAB_ALONE], l->pull[CLAB_FRESH][CLAB_ALONE]);
 }
 
 static void test_fit_noise_is_the_median_spread(void **state)
@@ -471,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_fit_names_the_probe_that_is_missing),
         cmocka_unit_test(test_fit_combines_rounds_by_their_median),
         cmocka_unit_test(test_fit_asks_no_more_of_less_memory),
+        cmocka_unit_test(test_fit_lets_fresh_data_not_jump),
         cmocka_unit_test(test_fit_noise_is_the_median_spread),
         cmocka_unit_test(test_fit_tells_placements_apart),
         cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
