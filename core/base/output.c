@@ -3,6 +3,7 @@
 
 #include "core/base/output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -15,6 +16,8 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+
+#define TEMPORARY ".XXXXXX" // behind a target's name, for mkstemp
 
 static int refuse(const char *path, int error)
 {
@@ -86,8 +89,8 @@ static void say_replaced(const char *path)
     struct stat status;
     struct tm local;
     char date[64], here[PATH_MAX];
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0 || !localtime_r(&status.st_mtime, &local) ||
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local) == 0)
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0 ||
+        !localtime_r(&status.st_mtime, &local) || strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local) == 0)
         return;
     const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
     const bool below = length > 0 && !strncmp(path, here, length) && path[length] == '/';
@@ -118,7 +121,7 @@ static void forget(struct clab_output *output)
 // A new file beside output->path, with the mode that a plain creation would give it. Returns 0 or an errno.
 static int open_temp(struct clab_output *output)
 {
-    if (asprintf(&output->temp, "%s.XXXXXX", output->path) < 0) {
+    if (asprintf(&output->temp, "%s" TEMPORARY, output->path) < 0) {
         output->temp = NULL;
         return ENOMEM;
     }
@@ -188,4 +191,25 @@ void clab_output_abandon(struct clab_output *output)
     if (output->temp)
         unlink(output->temp);
     forget(output);
+}
+
+// Whether mkstemp may have made `name` for the target `base`.
+static bool is_temporary_of(const char *name, const char *base)
+{
+    const size_t length = strlen(base);
+    return strlen(name) == length + strlen(TEMPORARY) && strncmp(name, base, length) == 0 && name[length] == '.';
+}
+
+void clab_output_remove(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *directory = directory_of(path);
+    DIR *dir = directory ? opendir(directory) : NULL;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (is_temporary_of(entry->d_name, base))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    free(directory);
+    unlink(path);
 }

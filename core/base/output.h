@@ -31,3 +31,7 @@ int clab_output_close(struct clab_output *output);
 
 // Leave the target as it was.
 void clab_output_abandon(struct clab_output *output);
+
+// Remove the file, and what a writer of it that was killed left beside it: all that is called `path`, a dot and six
+// letters. For names that only this program makes, while nobody writes them.
+void clab_output_remove(const char *path);

@@ -197,6 +197,19 @@ static void test_standard_output_is_written_in_order(void **state)
     assert_int_equal(err, CLAB_OK);
 }
 
+static void test_a_removed_file_takes_along_what_a_killed_writer_left(void **state)
+{
+    (void)state;
+    char left[1024], other[1024];
+    const char *path = folder_path("removed");
+    snprintf(left, sizeof left, "%s.a1B2c3", path);
+    snprintf(other, sizeof other, "%s.longer-than-six", path);
+    write_file(path, "whole"), write_file(left, "half"), write_file(other, "another's");
+    clab_output_remove(path);
+    assert_int_equal(folder_entries(1), 1);
+    clab_output_remove(path); // nothing is there
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_a_link_stays_and_its_target_is_replaced),
         cmocka_unit_test(test_what_can_not_be_written_is_said_before_and_touches_nothing),
         cmocka_unit_test(test_a_check_makes_no_file),
+        cmocka_unit_test(test_a_removed_file_takes_along_what_a_killed_writer_left),
         cmocka_unit_test(test_results_that_will_be_replaced_are_announced),
         cmocka_unit_test(test_a_failed_write_leaves_the_old_file_and_nothing_else),
         cmocka_unit_test(test_devices_are_written_to_and_stay),

@@ -22,6 +22,7 @@
 #include "core/base/clock.h"
 #include "core/base/csv.h"
 #include "core/base/err.h"
+#include "core/base/output.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 
@@ -46,7 +47,7 @@ void matrix_job_clear(const struct matrix *matrix, const struct matrix_cell *cel
     char path[PATH_MAX];
     for (int part = MATRIX_ROWS; part <= MATRIX_LOG; part++) {
         matrix_job_path(matrix, cell, (enum matrix_part)part, path);
-        unlink(path);
+        clab_output_remove(path);
     }
 }
 
