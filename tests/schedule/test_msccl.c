@@ -183,11 +183,31 @@ static void test_rules_find_what_breaks_them(void **state)
     free(text);
 }
 
+static bool is_written(enum clab_collective collective, const char *name, int nranks, int lanes)
+{
+    const struct clab_problem problem = {.collective = collective, .nranks = nranks, .lanes = lanes};
+    char *text = text_of(&problem, clab_algorithm_find(collective, name));
+    free(text);
+    return text != NULL;
+}
+
+// microsoft/msccl's parser refuses 217 thread blocks, and more than 4095 elements (the file, 33 GPUs, 32 blocks and
+// 32 x 128 steps). A wait for block 128 or a later one becomes a wait for block -128 or so, by both parsers.
+static void test_refuses_what_the_parsers_do_not_hold(void **state)
+{
+    (void)state;
+    assert_true(is_written(CLAB_ALLTOALL, "pairwise", 128, 1));
+    assert_false(is_written(CLAB_ALLTOALL, "pairwise", 129, 1));
+    assert_true(is_written(CLAB_ALLREDUCE, "ring", 33, 31));
+    assert_false(is_written(CLAB_ALLREDUCE, "ring", 33, 32));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_read_costs_what_was_written),
         cmocka_unit_test(test_rules_find_what_breaks_them),
+        cmocka_unit_test(test_refuses_what_the_parsers_do_not_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

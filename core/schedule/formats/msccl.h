@@ -34,7 +34,8 @@
 // reads both.
 enum clab_msccl_reader { CLAB_MSCCL_MICROSOFT, CLAB_MSCCL_AZURE };
 
-//   errors: CLAB_EUNSUPPORTED (logged: another collective; more steps, channels or chunks than they take), CLAB_ENOMEM
+//   errors: CLAB_EUNSUPPORTED (logged: another collective; more steps, blocks, channels, chunks or elements than they
+//           take), CLAB_ENOMEM
 int clab_msccl_write(const struct clab_problem *problem, const struct clab_algorithm *algorithm,
                      enum clab_msccl_reader reader, FILE *out);
 
@@ -55,8 +56,15 @@ int clab_msccl_read(FILE *file, const char *path, struct clab_listing **listing_
 enum clab_msccl_type { CLAB_MSCCL_TYPES(X) CLAB_MSCCL_TYPE_COUNT };
 #undef X
 
-// The least that a GPU's interpreter takes of each.
-enum { CLAB_MSCCL_STEPS = 256, CLAB_MSCCL_CHANNELS = 32, CLAB_MSCCL_COUNT = 71 };
+// The least that a GPU's interpreter takes of each. A wait names a thread block by 7 bits. A parser holds fewer than
+// 4096 elements of XML: the file's, one per GPU, and the blocks and steps of its own GPU.
+enum {
+    CLAB_MSCCL_STEPS = 256,
+    CLAB_MSCCL_CHANNELS = 32,
+    CLAB_MSCCL_COUNT = 71,
+    CLAB_MSCCL_BLOCKS = 128,
+    CLAB_MSCCL_ELEMENTS = 4095
+};
 
 struct clab_msccl_step {
     enum clab_msccl_type type;

@@ -175,6 +175,22 @@ static void number_moves(struct writer *w)
         }
 }
 
+static int check_size(const struct writer *w)
+{
+    int elements = 1 + w->problem->nranks + w->nblocks;
+    for (int b = 0; b < w->nblocks; b++) {
+        if (w->blocks[b].length > CLAB_MSCCL_STEPS)
+            return refuse(w, "steps in a thread block", w->blocks[b].length, CLAB_MSCCL_STEPS);
+        elements += w->blocks[b].length;
+    }
+    if (w->nchannels > CLAB_MSCCL_CHANNELS)
+        return refuse(w, "channels", w->nchannels, CLAB_MSCCL_CHANNELS);
+    if (w->nblocks > CLAB_MSCCL_BLOCKS)
+        return refuse(w, "thread blocks on a GPU", w->nblocks, CLAB_MSCCL_BLOCKS);
+    return elements > CLAB_MSCCL_ELEMENTS ? refuse(w, "elements of XML for a GPU", elements, CLAB_MSCCL_ELEMENTS)
+                                          : CLAB_OK;
+}
+
 static int make_rank(struct writer *w)
 {
     const struct clab_problem *p = w->problem;
@@ -188,10 +204,7 @@ static int make_rank(struct writer *w)
             CLAB_TRY(add_stage(w, n, lane, s, &before));
     }
     number_moves(w);
-    for (int b = 0; b < w->nblocks; b++)
-        if (w->blocks[b].length > CLAB_MSCCL_STEPS)
-            return refuse(w, "steps in a thread block", w->blocks[b].length, CLAB_MSCCL_STEPS);
-    return w->nchannels > CLAB_MSCCL_CHANNELS ? refuse(w, "channels", w->nchannels, CLAB_MSCCL_CHANNELS) : CLAB_OK;
+    return check_size(w);
 }
 
 // ---- text ----------------------------------------------------------------------------------------------------
