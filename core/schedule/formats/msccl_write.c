@@ -11,6 +11,7 @@
 #include "core/base/vector.h"
 
 enum { NONE = -1, PEERS_A_CHANNEL = 32, MOST_BYTES = 128 << 20 }; // MOST_BYTES: what MSCCL takes if a file says none
+enum { AZURE_STEPS = 64 }; // its Makefile's MSCCL_MAX_NUM_STEPS
 
 // A step of the GPU at hand. What it waits for is needs[first ... first + nneeds).
 struct move {
@@ -44,6 +45,7 @@ struct writer {
     int *needs;
     int nmoves, move_room, nblocks, block_room, nneeds, need_room;
     int rank;
+    int most_steps; // of a thread block
 };
 
 static int refuse(const struct writer *w, const char *what, int found, int most)
@@ -175,13 +177,15 @@ static void number_moves(struct writer *w)
         }
 }
 
-static int check_size(const struct writer *w)
+static int check_size(struct writer *w)
 {
     int elements = 1 + w->problem->nranks + w->nblocks;
     for (int b = 0; b < w->nblocks; b++) {
         if (w->blocks[b].length > CLAB_MSCCL_STEPS)
             return refuse(w, "steps in a thread block", w->blocks[b].length, CLAB_MSCCL_STEPS);
         elements += w->blocks[b].length;
+        if (w->blocks[b].length > w->most_steps)
+            w->most_steps = w->blocks[b].length;
     }
     if (w->nchannels > CLAB_MSCCL_CHANNELS)
         return refuse(w, "channels", w->nchannels, CLAB_MSCCL_CHANNELS);
@@ -387,6 +391,9 @@ int clab_msccl_write(const struct clab_problem *problem, const struct clab_algor
     w.distances = problem->nranks > 1 ? (problem->nranks - 2) / PEERS_A_CHANNEL + 1 : 1;
     w.steps = calloc((size_t)algorithm->width(problem) + 1, sizeof *w.steps);
     int err = w.steps ? write_all(&w) : CLAB_ENOMEM;
+    if (!err && reader == CLAB_MSCCL_AZURE && w.most_steps > AZURE_STEPS)
+        clab_warn("Azure's executor takes %d steps in a thread block, and this has %d: build it by make MSCCL_MAX_NUM_STEPS=256",
+                  AZURE_STEPS, w.most_steps);
     free(w.steps);
     free(w.sent);
     free(w.received);
