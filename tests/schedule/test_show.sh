@@ -107,7 +107,7 @@ check refuses_unwritable_output refuses 1 "$scratch/none/x" show ring -o "$scrat
 
 warns_of_more_steps_than_azure_takes() {
     run 0 show ring --ranks 18 -f msccl-azure && why=$(cat "$scratch/err") &&
-        grep -q 'takes 64 steps in a thread block, and this has 65: build it by make MSCCL_MAX_NUM_STEPS=256' "$scratch/err" || return 1
+        grep -q 'takes 64 steps in a thread block, and this has 68: build it by make MSCCL_MAX_NUM_STEPS=256' "$scratch/err" || return 1
     run 0 show ring --ranks 17 -f msccl-azure && why=$(cat "$scratch/err") && [ ! -s "$scratch/err" ]
 }
 check warns_of_more_steps_than_azure_takes

@@ -11,7 +11,7 @@
 #include "core/base/vector.h"
 
 enum { NONE = -1, PEERS_A_CHANNEL = 32, MOST_BYTES = 128 << 20 }; // MOST_BYTES: what MSCCL takes if a file says none
-enum { AZURE_STEPS = 64 }; // its Makefile's MSCCL_MAX_NUM_STEPS
+enum { AZURE_STEPS = 64 };                                        // its Makefile's MSCCL_MAX_NUM_STEPS
 
 // A step of the GPU at hand. What it waits for is needs[first ... first + nneeds).
 struct move {
@@ -392,8 +392,9 @@ int clab_msccl_write(const struct clab_problem *problem, const struct clab_algor
     w.steps = calloc((size_t)algorithm->width(problem) + 1, sizeof *w.steps);
     int err = w.steps ? write_all(&w) : CLAB_ENOMEM;
     if (!err && reader == CLAB_MSCCL_AZURE && w.most_steps > AZURE_STEPS)
-        clab_warn("Azure's executor takes %d steps in a thread block, and this has %d: build it by make MSCCL_MAX_NUM_STEPS=256",
-                  AZURE_STEPS, w.most_steps);
+        clab_warn(
+            "Azure's executor takes %d steps in a thread block, and this has %d: build it by make MSCCL_MAX_NUM_STEPS=256",
+            AZURE_STEPS, w.most_steps);
     free(w.steps);
     free(w.sent);
     free(w.received);
