@@ -86,14 +86,15 @@ run() {
     trap 'kill $child 2>/dev/null; exit 130' TERM
     { wait "$child"; } 2>/dev/null # a shell that reports how it died would say so twice
     status=$?
-    echo "$status $(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))" >"$log.end"
+    echo "$status $(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))" >"$log.ending"
+    mv "$log.ending" "$log.end" # who finds it finds all of it
 }
 
 # Say what came of the test whose log is $1, and add to the sums.
 report() {
     local log=$1 status ms p f s text mark=✓ more=
     read -r status ms 2>/dev/null <"$log.end" || status=137 ms=0 # its shell was killed
-    rm -f "$log.end"
+    rm -f "$log.end" "$log.ending"
     text=$(count "$status" <"$log")
     read -r p f s <<<"$text"
     [ "$f" = 0 ] || mark=✗ more=", $f failed"
