@@ -6,6 +6,7 @@
 // - class_key.c   whether a result is still that of what is handed in, and who handed in the same bytes.
 // - class_page.c  the page that a teacher reads.
 // - class_person.c  the points that a person gives, and the sums for a gradebook.
+// - class_say.c   what is said on the terminal.
 // - class_more.c  two questions per student, and the folders for JPlag.
 #pragma once
 
@@ -63,6 +64,9 @@ void class_content(const struct class *class, const char *folder, char content_p
 // The next student who handed in the same bytes as student i; -1: none. And whether a student before i did.
 int class_next_same(const struct class *class, int i);
 bool class_has_same_before(const struct class *class, int i);
+
+// What came of it, on standard output.
+void class_say(const struct class *class);
 
 // DIR/HW.html.  errors: those of clab_output_open
 int class_page_write(const struct class *class, const char *path);
