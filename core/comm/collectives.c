@@ -2,6 +2,7 @@
 // The collectives of clab.h: check the arguments, choose the algorithm, queue the work.
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/base/log.h"
 #include "core/comm/comm.h"
@@ -79,51 +80,91 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     if (w->algorithm)
         return clab_placement_suits(placement_of(comm), w->algorithm, p)
                    ? CLAB_OK
-                   : refuse(w, p->listing ? "the file's schedule is of another root, or its chunks do not divide the count"
-                                          : "the chosen algorithm does not support this number of ranks; set \"auto\"");
+                   : refuse(w, p->listing
+                                   ? "the file's schedule is of another root, or its chunks do not divide the count"
+                                   : "the chosen algorithm does not support this number of ranks; set \"auto\"");
     w->algorithm = clab_select(p, clab_type_bytes(w->type), placement_of(comm));
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 
-static int start(struct clab_comm *comm, struct clab_work *w, struct clab_work **work_p)
+// What the program asks for.
+struct asked {
+    enum clab_collective collective;
+    int root;
+    size_t count;
+    const void *in;
+    void *out;
+    enum clab_type type;
+    enum clab_op op;
+};
+
+// Whether `w` was checked, and its algorithm chosen, for the same call.
+static bool is_for(const struct clab_work *w, const struct asked *a)
 {
-    w->problem.nranks = comm->nranks;
-    w->problem.lanes = 1;
+    return w->algorithm && w->problem.count == a->count && w->problem.root == a->root && w->in == a->in &&
+           w->out == a->out && w->type == a->type && w->op == a->op;
+}
+
+static int fill_in(struct clab_comm *comm, const struct asked *a, struct clab_work *w)
+{
+    *w = (struct clab_work){
+        .comm = comm,
+        .problem =
+            {.collective = a->collective, .nranks = comm->nranks, .root = a->root, .lanes = 1, .count = a->count},
+        .in = a->in,
+        .out = a->out,
+        .type = a->type,
+        .op = a->op,
+    };
     CLAB_TRY(check(comm, w));
     CLAB_TRY(choose(comm, w));
     w->in_place = is_in_place(comm, w);
     if (w->in_place && clab_problem_has_input(&w->problem) && w->problem.count)
         return refuse(w, "the schedule is not for calls in place; give it another buffer for out");
-    return clab_work_start(comm, w, work_p);
+    w->engine = clab_engine_of(w);
+    return CLAB_OK;
+}
+
+static int start(struct clab_comm *comm, const struct asked *a, struct clab_work **work_p)
+{
+    struct clab_work *w;
+    CLAB_TRY(clab_work_take(comm, (int)a->collective, &w));
+    const int err = is_for(w, a) ? CLAB_OK : fill_in(comm, a, w);
+    if (err) {
+        free(w);
+        return err;
+    }
+    CLAB_TRY(clab_work_start(comm, w));
+    *work_p = w;
+    return CLAB_OK;
 }
 
 // Start it, and leave it to whoever makes progress.
-static int leave_under_way(struct clab_comm *comm, struct clab_work *w, struct clab_work **work_p)
+static int leave_under_way(struct clab_comm *comm, const struct asked *a, struct clab_work **work_p)
 {
     clab_job_enter(comm->job);
-    const int err = start(comm, w, work_p);
+    const int err = start(comm, a, work_p);
     clab_job_leave(comm->job);
     clab_progress_begin(comm->job);
     return err;
 }
 
 // Start it and wait, which is one call: the progress thread never sees it.
-static int call(struct clab_comm *comm, struct clab_work *w)
+static int call(struct clab_comm *comm, const struct asked *a)
 {
     struct clab_work *work;
     clab_job_enter(comm->job);
-    int err = start(comm, w, &work);
+    int err = start(comm, a, &work);
     if (!err)
         err = clab_work_wait_until(work, INFINITY, &(bool){0});
     clab_job_leave(comm->job);
     return err;
 }
 
-#define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                               \
-    &(struct clab_work)                                                                                                \
-    {                                                                                                                  \
-        .problem = {.collective = (COLLECTIVE), .root = (ROOT), .count = count}, .in = in, .out = out, .type = (TYPE), \
-        .op = (OP)                                                                                                     \
+#define CALL(COLLECTIVE, ROOT, OP, TYPE)                                                                             \
+    &(const struct asked)                                                                                            \
+    {                                                                                                                \
+        .collective = (COLLECTIVE), .root = (ROOT), .count = count, .in = in, .out = out, .type = (TYPE), .op = (OP) \
     }
 
 int clab_allreduce_start(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
@@ -206,7 +247,13 @@ int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, st
     }
     transfer.bytes = transfer.count * clab_type_bytes(transfer.type);
     transfer.call = (uint16_t)transfer.type;
-    return clab_work_start(comm, &(struct clab_work){.transfer = transfer}, work_p);
+    struct clab_work *work;
+    CLAB_TRY(clab_work_take(comm, CLAB_MESSAGE_WORK, &work));
+    work->comm = comm;
+    work->transfer = transfer;
+    CLAB_TRY(clab_work_start(comm, work));
+    *work_p = work;
+    return CLAB_OK;
 }
 
 static int leave_message(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p)

@@ -212,6 +212,7 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
     comm->choice[collective].algorithm = found;
     comm->choice[collective].listing = NULL;
     comm->choice[collective].lanes = lanes;
+    clab_work_forget(comm, collective);
     return CLAB_OK;
 }
 
@@ -259,5 +260,6 @@ int clab_comm_set_listing(struct clab_comm *comm, const struct clab_listing *lis
     comm->choice[p->collective].algorithm = &listing->algorithm;
     comm->choice[p->collective].listing = listing;
     comm->choice[p->collective].lanes = p->lanes;
+    clab_work_forget(comm, p->collective);
     return CLAB_OK;
 }

@@ -48,27 +48,24 @@ struct clab_run {
 };
 
 struct clab_work {
+    // what is asked; it holds when the same is asked again
     struct clab_comm *comm;
-    unsigned long sequence; // of the communicator's collectives
-    bool done;
-    int err;
-    struct clab_work *next;
-
-    // a collective
-    struct clab_problem problem;
+    struct clab_problem problem;            // of a collective
     const struct clab_algorithm *algorithm; // NULL: send or receive
+    const struct clab_engine *engine;       // of a collective
     bool in_place;
     const void *in;
     void *out;
     enum clab_type type;
     enum clab_op op;
-
     struct clab_transfer transfer; // send or receive
 
+    // how far it is
+    bool done;
+    unsigned long sequence; // of the communicator's collectives
+    struct clab_work *next;
     struct clab_bounced bounced; // bounce buffers that replace the caller's, from beginning to end
-
-    const struct clab_engine *engine; // of a collective
-    double started, due;              // s of an exact time: when this rank began it, and when it is over for it
+    double started, due;         // s of an exact time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -102,7 +99,11 @@ struct clab_check {
     struct clab_bounced bounced[2];
 };
 
-enum { CLAB_PROGRAM_CACHE = 128 };
+enum {
+    CLAB_PROGRAM_CACHE = 128,
+    CLAB_MESSAGE_WORK = CLAB_COLLECTIVE_COUNT, // the kind of a work: its collective, or this
+    CLAB_WORK_KINDS,
+};
 
 struct clab_comm {
     struct clab_job *job;
@@ -140,7 +141,7 @@ struct clab_comm {
     bool running;
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *messages;                       // sends and receives under way, in order
-    struct clab_work *spare;                          // works to use again
+    struct clab_work *spares[CLAB_WORK_KINDS];        // works that are over, by kind: the last comes first
     int unwaited;                                     // collectives that were started and not yet waited for
     unsigned long sequence;                           // of the next collective
     unsigned starts;                                  // works, ever
@@ -196,6 +197,7 @@ struct clab_engine {
 };
 // The executor runs a schedule stage by stage; the backend runs the whole call.
 extern const struct clab_engine clab_engine_executor, clab_engine_backend;
+const struct clab_engine *clab_engine_of(const struct clab_work *work);
 
 void clab_run_free(struct clab_comm *comm);
 // Make an average of the sum in `out`, if `work` is one and this rank has its result.
@@ -211,9 +213,14 @@ bool clab_native_has(const struct clab_backend *backend, enum clab_collective co
 
 // ---- work.c --------------------------------------------------------------------------------------------------
 
-// Queue a work that is filled in but for comm and sequence, and make a first step.
-//   errors: CLAB_ENOMEM, CLAB_EPOISONED, the backend's
-int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p);
+// A work to fill in: the last of its kind (a collective, or CLAB_MESSAGE_WORK) that is over, as it was, or one of
+// zeros. Programs repeat their calls, so mostly nothing needs to be filled in again.
+//   errors: CLAB_EPOISONED, CLAB_ENOMEM, which ends the communicator
+int clab_work_take(struct clab_comm *comm, int kind, struct clab_work **work_p);
+// Queue a work of clab_work_take, and make a first step.  errors: the backend's; `work` is freed then
+int clab_work_start(struct clab_comm *comm, struct clab_work *work);
+// Take no work of this collective as it was: another algorithm has been chosen.
+void clab_work_forget(struct clab_comm *comm, enum clab_collective collective);
 // Wait for `work`, but not beyond `deadline` (seconds of clab_now). *done_p: it is done, and freed.  errors: the work's
 int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p);
 // Whether there is something under way that may still move: here, and on any communicator.
@@ -330,12 +337,12 @@ int clab_comm_set_listing(struct clab_comm *comm, const struct clab_listing *lis
 
 // How the job's ranks lie on cores and hosts; all ranks have the same.
 struct clab_placement {
-    bool crowded; // the job has more ranks than cores
-    int cores;    // of the job
-    bool sockets; // clab_backend.sockets
-    int nodes;    // hosts of the job; 0: not known
+    bool crowded;                          // the job has more ranks than cores
+    int cores;                             // of the job
+    bool sockets;                          // clab_backend.sockets
+    int nodes;                             // hosts of the job; 0: not known
     const struct clab_choice_table *table; // the user's, which goes first; NULL: none
-    int per_host; // clab_comm.per_host
+    int per_host;                          // clab_comm.per_host
 };
 
 // The ranks of a node, for algorithms of two levels: those of a host where there are several, and their ranks follow each

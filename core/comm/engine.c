@@ -127,3 +127,9 @@ static size_t moved(const struct clab_comm *comm)
 
 const struct clab_engine clab_engine_backend = {
     .begin = begin, .advance = advance, .waits_for = waits_for, .moved = moved};
+
+const struct clab_engine *clab_engine_of(const struct clab_work *work)
+{
+    const bool whole = clab_native_is(work) || work->comm->backend->collectives->runs_schedules;
+    return whole ? &clab_engine_backend : &clab_engine_executor;
+}

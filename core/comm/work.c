@@ -141,13 +141,36 @@ bool clab_job_advance(struct clab_job *job)
 
 // ---- start ---------------------------------------------------------------------------------------------------
 
-static struct clab_work *take_spare(struct clab_comm *comm)
+int clab_work_take(struct clab_comm *comm, int kind, struct clab_work **work_p)
 {
-    struct clab_work *work = comm->spare;
-    if (!work)
-        return malloc(sizeof *work);
-    comm->spare = work->next;
-    return work;
+    struct clab_work *work = comm->spares[kind];
+    if (comm->err)
+        return CLAB_EPOISONED;
+    if (work)
+        comm->spares[kind] = work->next;
+    else if (!(work = calloc(1, sizeof *work))) // others may wait for it
+        return clab_comm_end(comm, CLAB_ENOMEM, -1, "no memory is left to start a collective or a message");
+    *work_p = work;
+    return CLAB_OK;
+}
+
+static int kind_of(const struct clab_work *work)
+{
+    return work->algorithm ? (int)work->problem.collective : CLAB_MESSAGE_WORK;
+}
+
+static void free_list(struct clab_work *work)
+{
+    for (struct clab_work *next; work; work = next) {
+        next = work->next;
+        free(work);
+    }
+}
+
+void clab_work_forget(struct clab_comm *comm, enum clab_collective collective)
+{
+    free_list(comm->spares[collective]);
+    comm->spares[collective] = NULL;
 }
 
 static int start_message(struct clab_comm *comm, struct clab_work *work)
@@ -174,53 +197,51 @@ static void listen_now_and_then(struct clab_comm *comm)
         clab_job_listen(comm->job);
 }
 
-int clab_work_start(struct clab_comm *comm, const struct clab_work *filled, struct clab_work **work_p)
+static void queue_collective(struct clab_comm *comm, struct clab_work *work)
 {
-    bool progress = false;
-    if (comm->err)
-        return CLAB_EPOISONED;
-    listen_now_and_then(comm);
-    struct clab_work *work = take_spare(comm);
-    if (!work) // others may wait for it
-        return clab_comm_end(comm, CLAB_ENOMEM, -1, "no memory is left to start a collective or a message");
-    *work = *filled;
-    work->comm = comm;
-    work->sequence = work->algorithm ? comm->sequence++ : 0;
-    work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
-    work->engine = clab_native_is(work) || comm->backend->collectives->runs_schedules ? &clab_engine_backend
-                                                                                      : &clab_engine_executor;
+    comm->job->counts.collectives[work->problem.collective]++;
+    comm->job->counts.collectives_queued += comm->unwaited++ > 0;
+    *comm->collectives_end = work;
+    comm->collectives_end = &work->next;
+}
+
+static int begin(struct clab_comm *comm, struct clab_work *work)
+{
     if (comm->is_revoked) {
         clab_work_record(work);
-        int err = clab_comm_follow(comm, work);
+        return clab_comm_follow(comm, work);
+    }
+    if (!work->algorithm)
+        return start_message(comm, work);
+    queue_collective(comm, work);
+    return CLAB_OK;
+}
+
+int clab_work_start(struct clab_comm *comm, struct clab_work *work)
+{
+    bool progress = false;
+    listen_now_and_then(comm);
+    work->done = false;
+    work->next = NULL;
+    work->flight = NULL;
+    work->sequence = work->algorithm ? comm->sequence++ : 0;
+    work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
+    const int err = begin(comm, work);
+    if (err) {
         free(work);
         return err;
     }
-    if (work->algorithm) {
-        comm->job->counts.collectives[work->problem.collective]++;
-        comm->job->counts.collectives_queued += comm->unwaited++ > 0;
-        *comm->collectives_end = work;
-        comm->collectives_end = &work->next;
-    } else {
-        int err = start_message(comm, work);
-        if (err) {
-            free(work);
-            return err;
-        }
-    }
     comm->job->counts.started++;
     advance(comm, &progress); // an error stays in comm->err, and wait returns it
-    *work_p = work;
     return CLAB_OK;
 }
 
 void clab_work_free_all(struct clab_comm *comm)
 {
-    struct clab_work *lists[] = {comm->spare, comm->collectives, comm->messages};
-    for (int i = 0; i < 3; i++)
-        for (struct clab_work *work = lists[i], *next; work; work = next) {
-            next = work->next;
-            free(work);
-        }
+    for (int kind = 0; kind < CLAB_WORK_KINDS; kind++)
+        free_list(comm->spares[kind]);
+    free_list(comm->collectives);
+    free_list(comm->messages);
 }
 
 // ---- test and wait -------------------------------------------------------------------------------------------
@@ -319,8 +340,8 @@ static void retire(struct clab_work *work)
 {
     work->comm->unwaited -= work->algorithm != NULL;
     work->comm->job->counts.waited_for++;
-    work->next = work->comm->spare;
-    work->comm->spare = work;
+    work->next = work->comm->spares[kind_of(work)];
+    work->comm->spares[kind_of(work)] = work;
 }
 
 // `work` is done, and waited for: an exact clock must not be earlier than its end.
