@@ -34,11 +34,13 @@ struct clab_run_lane {
 };
 
 struct clab_run {
+    const struct clab_work *work; // whose program and places these are, if it is_prepared; NULL: of none
     const struct clab_program *program;
     char *bases[CLAB_REGION_COUNT]; // never NULL
     enum clab_type type;
     enum clab_op op;
     size_t element_bytes;
+    unsigned kind;     // a number for (collective, algorithm, type, op, root)
     uint16_t call;     // a number for (collective, algorithm, type, op, root, sequence): all ranks must have the same
     bool non_temporal; // the call writes more than the caches hold: store around them
     struct clab_run_lane lanes[CLAB_MAX_LANES];
@@ -59,6 +61,7 @@ struct clab_work {
     enum clab_type type;
     enum clab_op op;
     struct clab_transfer transfer; // send or receive
+    bool is_prepared;              // the executor has placed its data, and no other work's since (struct clab_run)
 
     // how far it is
     bool done;
@@ -186,7 +189,7 @@ static inline void clab_comm_count_message(struct clab_comm *comm, enum clab_ste
 // What runs a collective, the first of the communicator.
 struct clab_engine {
     // errors: CLAB_ENOMEM, the backend's
-    int (*begin)(struct clab_comm *comm, const struct clab_work *work);
+    int (*begin)(struct clab_comm *comm, struct clab_work *work);
     // Go as far as possible; *progress_p is set when a stage ended, *done_p when the collective has.
     //   errors: the backend's
     int (*advance)(struct clab_comm *comm, struct clab_work *work, bool *progress_p, bool *done_p);

@@ -73,7 +73,7 @@ bool clab_native_has(const struct clab_backend *backend, enum clab_collective co
     return backend->collectives->has(collective, type, without_average(op));
 }
 
-static int begin(struct clab_comm *comm, const struct clab_work *work)
+static int begin(struct clab_comm *comm, struct clab_work *work)
 {
     const struct clab_collectives *collectives = comm->backend->collectives;
     const bool compares = collectives->runs_schedules || comm->check.natives;

@@ -94,8 +94,6 @@ static int reserve_transfers(struct clab_run *run)
             return CLAB_ENOMEM;
         }
     }
-    for (int lane = 0; lane < lanes; lane++)
-        run->lanes[lane] = (struct clab_run_lane){.transfers = run->transfers + lane * width};
     return CLAB_OK;
 }
 
@@ -114,7 +112,7 @@ static char *address(const struct clab_run *run, struct clab_place place)
     return run->bases[place.region] + place.start * run->element_bytes;
 }
 
-static void do_local(const struct clab_comm *comm, const struct clab_move *moves, int n)
+static void move_locally(const struct clab_comm *comm, const struct clab_move *moves, int n)
 {
     const struct clab_run *run = &comm->run;
     const struct clab_device *device = comm->backend->device;
@@ -125,6 +123,12 @@ static void do_local(const struct clab_comm *comm, const struct clab_move *moves
         else
             (run->non_temporal ? device->copy_nontemporal : device->copy)(address(run, m->dst), address(run, m->src),
                                                                           m->count * run->element_bytes);
+}
+
+static inline void do_local(const struct clab_comm *comm, const struct clab_move *moves, int n)
+{
+    if (n) // most stages have none
+        move_locally(comm, moves, n);
 }
 
 static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
@@ -196,27 +200,41 @@ static int begin_lanes(struct clab_comm *comm)
     return CLAB_OK;
 }
 
-static int begin(struct clab_comm *comm, const struct clab_work *work)
+// What is the same each time that the same is asked: the program, and where its data lies.
+static int prepare(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_run *run = &comm->run;
+    const int here = comm->job->bootstrap->local_ranks;
+    run->work = NULL;
     CLAB_TRY(find_program(comm, work, &run->program));
     run->type = work->type;
     run->op = work->op;
     run->element_bytes = clab_type_bytes(work->type);
-    run->lanes_left = run->program->problem.lanes;
-    const int here = comm->job->bootstrap->local_ranks;
     run->non_temporal = clab_are_nontemporal(run->program->elements_touched * run->element_bytes,
                                              comm->nranks < here ? comm->nranks : here);
-    unsigned call = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
-    // 0x9E37 is odd, so 65536 consecutive sequence numbers give different values.
-    run->call = (uint16_t)((call ^ call >> 16) + (unsigned)work->sequence * 0x9E37);
+    const unsigned kind = (run->program->fingerprint * 31 + (unsigned)work->type) * 31 + (unsigned)work->op;
+    run->kind = kind ^ kind >> 16;
     CLAB_TRY(reserve_transfers(run));
     CLAB_TRY(place_regions(comm, work));
-    comm->traffic.algorithm = work->algorithm->name;
-    clab_comm_count(comm, run->program->messages, run->program->elements_sent * run->element_bytes,
-                    run->program->elements_received * run->element_bytes,
-                    run->program->elements_across * run->element_bytes);
     CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
+    run->work = work;
+    work->is_prepared = true;
+    return CLAB_OK;
+}
+
+static int begin(struct clab_comm *comm, struct clab_work *work)
+{
+    struct clab_run *run = &comm->run;
+    if (run->work != work || !work->is_prepared)
+        CLAB_TRY(prepare(comm, work));
+    const struct clab_program *program = run->program;
+    run->call = (uint16_t)(run->kind + (unsigned)work->sequence * 0x9E37); // odd: 65536 in sequence have different ones
+    run->lanes_left = program->problem.lanes;
+    for (int lane = 0; lane < program->problem.lanes; lane++)
+        run->lanes[lane] = (struct clab_run_lane){.transfers = run->transfers + lane * program->width};
+    comm->traffic.algorithm = work->algorithm->name;
+    clab_comm_count(comm, program->messages, program->elements_sent * run->element_bytes,
+                    program->elements_received * run->element_bytes, program->elements_across * run->element_bytes);
     return begin_lanes(comm);
 }
 

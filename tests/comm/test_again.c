@@ -68,6 +68,22 @@ static int roots(struct clab_comm *comm, int rank)
     return wrong;
 }
 
+// Each is the last of its collective, but not the last of all.
+static int in_turns(struct clab_comm *comm, int rank)
+{
+    static int32_t a[8], b[8];
+    int wrong = 0;
+    fill(mine, rank + 1);
+    for (int i = 0; i < 3; i++) {
+        poison(a);
+        poison(b);
+        b[0] = b[1] = rank == 1 ? 5 + i : -1;
+        wrong += CHECK(a, 4, 6, clab_allreduce(comm, mine, a, 4, CLAB_I32, CLAB_SUM));
+        wrong += CHECK(b, 2, 5 + i, clab_broadcast(comm, b, b, 2, CLAB_I32, 1));
+    }
+    return wrong;
+}
+
 static int repeat(int rank)
 {
     struct clab_comm *comm;
@@ -75,7 +91,7 @@ static int repeat(int rank)
     if (join(&comm))
         return NOT_JOINED;
     for (int times = 0; times < 2; times++)
-        wrong += sum_and_others(comm, rank) + roots(comm, rank);
+        wrong += sum_and_others(comm, rank) + roots(comm, rank) + in_turns(comm, rank);
     clab_comm_destroy(comm);
     clab_job_close(job);
     return wrong;
