@@ -34,23 +34,25 @@ static void wake(const struct shm_endpoint *endpoint, int peer)
 
 // ---- sending -------------------------------------------------------------------------------------------------
 
-static bool is_full(struct shm_channel *channel)
+// Whether the next line, or the slot beside it, is still to be read.
+static bool is_full(struct shm_channel *channel, enum shm_protocol protocol)
 {
-    if (channel->lines - channel->seen < SHM_LINES)
+    const uint32_t room = protocol == SHM_SLOTTED ? SHM_SLOTS : SHM_LINES;
+    if (channel->lines - channel->seen < room)
         return false;
     channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
-    return channel->lines - channel->seen >= SHM_LINES;
+    return channel->lines - channel->seen >= room;
 }
 
 static enum shm_protocol choose_protocol(const struct shm_domain *domain, const void *src, size_t bytes)
 {
-    if (bytes <= SHM_INLINE_BYTES)
+    if (bytes <= SHM_INLINE_MOST)
         return SHM_INLINE;
     if (bytes >= SHM_PULL_SHARED && shm_is_shared(domain, src))
         return SHM_PULL;
     if (bytes >= SHM_PULL_READV && domain->may_readv)
         return SHM_READV;
-    return SHM_SLOTS;
+    return SHM_SLOTTED;
 }
 
 // Write the next line, with the next fragment of the message, and return the fragment's bytes.
@@ -65,12 +67,13 @@ static size_t write_line(const struct shm_domain *domain, struct shm_channel *ch
     line->message_bytes = t->bytes;
     switch (protocol) {
     case SHM_INLINE:
+        moved = least(moved, SHM_INLINE_BYTES);
         if (moved)
             memcpy(line->payload, src, moved);
         break;
-    case SHM_SLOTS:
+    case SHM_SLOTTED:
         moved = least(moved, SHM_SLOT_BYTES);
-        memcpy(channel->queue->slots[channel->lines % SHM_LINES], src, moved);
+        memcpy(channel->queue->slots[channel->lines % SHM_SLOTS], src, moved);
         break;
     case SHM_PULL:
         moved = least(moved, SHM_PULL_BYTES);
@@ -90,7 +93,7 @@ int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel,
     if (channel->finished == t->turn) {
         const enum shm_protocol protocol = choose_protocol(endpoint->domain, t->src, t->bytes);
         do {
-            if (is_full(channel))
+            if (is_full(channel, protocol))
                 return CLAB_OK;
             t->moved += write_line(endpoint->domain, channel, t, protocol);
             wake(endpoint, t->peer);
@@ -181,9 +184,9 @@ static int take_line(struct shm_endpoint *endpoint, struct shm_channel *channel,
     switch ((enum shm_protocol)line->protocol) {
     case SHM_INLINE:
         if (rest)
-            land(t, line->payload, rest);
+            land(t, line->payload, least(rest, SHM_INLINE_BYTES));
         break;
-    case SHM_SLOTS: land(t, channel->queue->slots[channel->lines % SHM_LINES], least(rest, SHM_SLOT_BYTES)); break;
+    case SHM_SLOTTED: land(t, channel->queue->slots[channel->lines % SHM_SLOTS], least(rest, SHM_SLOT_BYTES)); break;
     case SHM_PULL: land(t, endpoint->domain->file + line->address, least(rest, SHM_PULL_BYTES)); break;
     case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
@@ -191,10 +194,10 @@ static int take_line(struct shm_endpoint *endpoint, struct shm_channel *channel,
                                                                                                     : CLAB_EPEER;
 }
 
-// Tell the sender: at once if it waits for that, else twice per round of the lines.
+// Tell the sender: at once if it waits for that, else twice per round of the slots.
 static void publish(struct shm_endpoint *endpoint, struct shm_channel *channel, int peer, bool awaited)
 {
-    if (!awaited && channel->lines - channel->seen < SHM_LINES / 2)
+    if (!awaited && channel->lines - channel->seen < SHM_SLOTS / 2)
         return;
     channel->seen = channel->lines;
     atomic_store_explicit(&channel->queue->consumed, channel->lines, memory_order_release);

@@ -8,7 +8,7 @@
 
 #include "backends/shm/shm.h"
 
-enum shm_protocol { SHM_INLINE, SHM_SLOTS, SHM_PULL, SHM_READV };
+enum shm_protocol { SHM_INLINE, SHM_SLOTTED, SHM_PULL, SHM_READV };
 
 // Whether the receiver reads the sender's memory: the send is done when it has.
 static inline bool shm_is_pulled(enum shm_protocol protocol)
@@ -31,7 +31,7 @@ struct shm_line {
 struct shm_queue {
     _Alignas(SHM_LINE_BYTES) struct shm_line lines[SHM_LINES];
     _Alignas(SHM_LINE_BYTES) _Atomic uint32_t consumed; // lines, written by the receiver
-    _Alignas(SHM_LINE_BYTES) char slots[SHM_LINES][SHM_SLOT_BYTES];
+    _Alignas(SHM_LINE_BYTES) char slots[SHM_SLOTS][SHM_SLOT_BYTES]; // that of line n: n % SHM_SLOTS
 };
 
 // An endpoint's memory in its rank's share. It outlives close() until every member has closed (areas.h), since a peer
