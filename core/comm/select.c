@@ -59,8 +59,7 @@ static const struct choice choices[] = {
     {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
     {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
 
-    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, KIB(4), &clab_alltoall_bruck, 1},
-    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, &clab_alltoall_pairwise, 1},
+    {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, &clab_alltoall_flat, 1},
     {CLAB_ALLTOALL, ROOMY, ANY_RANKS, ANY_BYTES, &clab_alltoall_pairwise, 1},
 
     {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), &clab_gather_binomial, 1},

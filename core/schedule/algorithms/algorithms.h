@@ -28,6 +28,7 @@
     X(reduce_scatter_ring)         \
     X(reduce_scatter_halving)      \
     X(reduce_scatter_pairwise)     \
+    X(alltoall_flat)               \
     X(alltoall_pairwise)           \
     X(alltoall_bruck)              \
     X(gather_flat)                 \

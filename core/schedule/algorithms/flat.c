@@ -92,6 +92,25 @@ STAGE(scatter)
     return each_its_block(problem, rank, s, send, recv, out);
 }
 
+static int both_ways(const struct clab_problem *problem)
+{
+    return 2 * problem->nranks - 1;
+}
+
+// Every rank is in the middle of a star of its own. It begins with its neighbours, so that not all send to rank 0 first.
+STAGE(alltoall)
+{
+    int n = 0;
+    if (s > 0)
+        return CLAB_DONE;
+    for (int i = 1; i < P; i++)
+        out[n++] = send(mod(rank + i, P), input(mod(rank + i, P)));
+    for (int i = 1; i < P; i++)
+        out[n++] = recv(mod(rank - i, P), chunk(mod(rank - i, P)));
+    out[n++] = copy(chunk(rank), input(rank));
+    return n;
+}
+
 // ---- costs ---------------------------------------------------------------------------------------------------
 
 COST(cost_both_ways)
@@ -125,6 +144,13 @@ COST(cost_inward)
     long sends = P > 1 ? L : 0;
     return (struct clab_cost){
         .rounds = P - 1, .serial = P - 1, .messages_max = sends, .sent_max = sends, .sent_total = L * (P - 1)};
+}
+
+COST(cost_alltoall)
+{
+    struct clab_cost cost = cost_outward(problem);
+    cost.sent_total = L * P * (P - 1);
+    return cost;
 }
 
 COST(cost_reduce)
@@ -219,4 +245,19 @@ const struct clab_algorithm clab_scatter_flat = {
     .width = at_most,
     .stage = scatter,
     .cost = cost_outward,
+};
+
+const struct clab_algorithm clab_alltoall_flat = {
+    .name = "flat",
+    .title = "everyone sends everyone its block at once",
+    .source = "Pjesivac-Grbovic et al. 2007 (linear algorithms)",
+    .collective = CLAB_ALLTOALL,
+    .default_lanes = 1,
+    .supports = any,
+    .chunks = one,
+    .scratch = none,
+    .width = both_ways,
+    .stage = alltoall,
+    .cost = cost_alltoall,
+    .representative = rotated,
 };
