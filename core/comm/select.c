@@ -8,7 +8,8 @@
 //   not measured, since that takes more cores. ofi over TCP was measured there on the same day: with 2 ranks the rows
 //   hold for it, too (ring becomes faster than doubling between 1 and 4 MiB). Crowded ranks over TCP, same machine and
 //   day, 3 to 8 ranks, 8 B to 32 KiB: with 4, 6 and 8 ranks leaders needs 0.6 to 0.9 times as long as star. With 3, 5
-//   and 7 ranks, which can not be pinned, both take as long. Other rows for crowded ranks were not measured over TCP.
+//   and 7 ranks, which can not be pinned, both take as long. Crowded reduce, gather and alltoall: 2026-11-28, the same
+//   kind of machine, 4 and 6 ranks, also over TCP up to 32 KiB. Other rows for crowded ranks were not measured over TCP.
 
 #include "core/comm/comm.h"
 #include "core/schedule/algorithms/algorithms.h"
@@ -46,7 +47,9 @@ static const struct choice choices[] = {
     {CLAB_BROADCAST, CROWDED, ANY_RANKS, ANY_BYTES, &clab_broadcast_flat, 1},
 
     {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
-    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(1024), &clab_reduce_flat, 1},
+    {CLAB_REDUCE, CROWDED_SOCKETS, ANY_RANKS, KIB(32), &clab_reduce_binomial, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, 256, &clab_reduce_binomial, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(2048), &clab_reduce_flat, 1},
     {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
 
     {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), &clab_allgather_bruck, 1},
@@ -59,11 +62,14 @@ static const struct choice choices[] = {
     {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
     {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
 
+    {CLAB_ALLTOALL, CROWDED_SOCKETS, ANY_RANKS, KIB(32), &clab_alltoall_bruck, 1},
     {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, &clab_alltoall_flat, 1},
     {CLAB_ALLTOALL, ROOMY, ANY_RANKS, ANY_BYTES, &clab_alltoall_pairwise, 1},
 
     {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), &clab_gather_binomial, 1},
     {CLAB_GATHER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
+    {CLAB_GATHER, CROWDED_SOCKETS, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
+    {CLAB_GATHER, CROWDED, ANY_RANKS, 256, &clab_gather_binomial, 1},
     {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
 
     {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},

@@ -17,7 +17,7 @@
 #include "core/base/err.h"
 #include "core/schedule/schedule.h"
 
-enum { MAX_P = 17, MAX_COUNT = 3 * MAX_P + 2, MAX_BLOCKS = 2 * MAX_P, MAX_LANES = 8, MAX_WIDTH = MAX_P + 1 };
+enum { MAX_P = 17, MAX_COUNT = 3 * MAX_P + 2, MAX_BLOCKS = 2 * MAX_P, MAX_LANES = 8, MAX_WIDTH = 2 * MAX_P };
 
 // ---- numbers -------------------------------------------------------------------------------------------------
 
