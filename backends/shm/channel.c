@@ -4,12 +4,10 @@
 
 #include "backends/shm/channel.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/base/numbers/copy.h"
@@ -50,8 +48,6 @@ static enum shm_protocol choose_protocol(const struct shm_domain *domain, const 
         return SHM_INLINE;
     if (bytes >= SHM_PULL_SHARED && shm_is_shared(domain, src))
         return SHM_PULL;
-    if (bytes >= SHM_PULL_READV && domain->may_readv)
-        return SHM_READV;
     return SHM_SLOTTED;
 }
 
@@ -79,10 +75,6 @@ static size_t write_line(const struct shm_domain *domain, struct shm_channel *ch
         moved = least(moved, SHM_PULL_BYTES);
         line->address = (uint64_t)(src - domain->file);
         break;
-    case SHM_READV:
-        moved = least(moved, SHM_PULL_BYTES);
-        line->address = (uint64_t)(uintptr_t)src;
-        break;
     }
     atomic_store_explicit(&line->number, ++channel->lines, memory_order_release);
     return moved;
@@ -100,7 +92,7 @@ int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel,
         } while (t->moved < t->bytes);
         t->mark = channel->lines;
         channel->finished++;
-        t->done = !shm_is_pulled(protocol);
+        t->done = protocol != SHM_PULL;
     }
     if (t->done || channel->finished <= t->turn)
         return CLAB_OK;
@@ -133,44 +125,6 @@ static bool is_still_offered(const struct shm_endpoint *endpoint, int peer)
     return !atomic_load_explicit(&endpoint->peer_areas[peer]->is_revoked, memory_order_relaxed);
 }
 
-// Read `bytes` of a peer's memory. The kernel may read fewer at a time, and sets errno only where it reads none.
-static int read_remote(const struct shm_endpoint *endpoint, int peer, uint64_t address, void *to, size_t bytes)
-{
-    const pid_t pid = endpoint->domain->pids[endpoint->job_ranks[peer]];
-    size_t got = 0;
-    ssize_t n;
-    do {
-        struct iovec local = {(char *)to + got, bytes - got},
-                     remote = {(void *)(uintptr_t)(address + got), bytes - got};
-        n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-        got += n > 0 ? (size_t)n : 0;
-    } while (n > 0 && got < bytes);
-    if (got == bytes)
-        return CLAB_OK;
-    const int why = n < 0 ? errno : EFAULT;
-    if (why == ESRCH || !is_still_offered(endpoint, peer))
-        return CLAB_EPEER;
-    clab_error("%zu bytes of rank %d's memory can not be read: %s", bytes, endpoint->job_ranks[peer], strerror(why));
-    return CLAB_ESYS;
-}
-
-// A fragment in the peer's private memory: read straight to its place, or in blocks that stay in the cache until they
-// are reduced.
-static int land_remote(struct shm_endpoint *endpoint, struct clab_transfer *t, uint64_t address, size_t bytes)
-{
-    if (t->op == CLAB_RECV) {
-        CLAB_TRY(read_remote(endpoint, t->peer, address, (char *)t->dst + t->moved, bytes));
-        t->moved += bytes;
-        return CLAB_OK;
-    }
-    for (size_t start = 0; start < bytes; start += SHM_READV_BLOCK) {
-        size_t block = least(bytes - start, SHM_READV_BLOCK);
-        CLAB_TRY(read_remote(endpoint, t->peer, address + start, endpoint->bounce, block));
-        land(t, endpoint->bounce, block);
-    }
-    return CLAB_OK;
-}
-
 static int check_line(const struct clab_transfer *t, const struct shm_line *line)
 {
     return line->message_bytes == t->bytes && line->call == t->call ? CLAB_OK : CLAB_EMISMATCH;
@@ -188,10 +142,8 @@ static int take_line(struct shm_endpoint *endpoint, struct shm_channel *channel,
         break;
     case SHM_SLOTTED: land(t, channel->queue->slots[channel->lines % SHM_SLOTS], least(rest, SHM_SLOT_BYTES)); break;
     case SHM_PULL: land(t, endpoint->domain->file + line->address, least(rest, SHM_PULL_BYTES)); break;
-    case SHM_READV: CLAB_TRY(land_remote(endpoint, t, line->address, least(rest, SHM_PULL_BYTES))); break;
     }
-    return !shm_is_pulled((enum shm_protocol)line->protocol) || is_still_offered(endpoint, t->peer) ? CLAB_OK
-                                                                                                    : CLAB_EPEER;
+    return line->protocol != SHM_PULL || is_still_offered(endpoint, t->peer) ? CLAB_OK : CLAB_EPEER;
 }
 
 // Tell the sender: at once if it waits for that, else twice per round of the slots.
@@ -215,7 +167,7 @@ int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *chann
         // Where messages follow each other, the next one comes from the other core while this one is used.
         __builtin_prefetch(&channel->queue->lines[(channel->lines + 1) % SHM_LINES]);
         CLAB_TRY(take_line(endpoint, channel, t, line));
-        bool awaited = shm_is_pulled((enum shm_protocol)line->protocol);
+        const bool awaited = line->protocol == SHM_PULL;
         channel->lines++;
         publish(endpoint, channel, t->peer, awaited);
     } while (t->moved < t->bytes);

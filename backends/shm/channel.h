@@ -8,13 +8,7 @@
 
 #include "backends/shm/shm.h"
 
-enum shm_protocol { SHM_INLINE, SHM_SLOTTED, SHM_PULL, SHM_READV };
-
-// Whether the receiver reads the sender's memory: the send is done when it has.
-static inline bool shm_is_pulled(enum shm_protocol protocol)
-{
-    return protocol >= SHM_PULL;
-}
+enum shm_protocol { SHM_INLINE, SHM_SLOTTED, SHM_PULL };
 
 struct shm_line {
     _Atomic uint32_t number; // 1, 2, ...: the line's content is message fragment `number`
@@ -23,14 +17,14 @@ struct shm_line {
     uint64_t message_bytes;
     union {
         char payload[SHM_INLINE_BYTES];
-        uint64_t address; // PULL: offset in the file. READV: the sender's virtual address
+        uint64_t address; // PULL: offset in the file
     };
 };
 
 // In shared memory; lies in the receiver's share.
 struct shm_queue {
     _Alignas(SHM_LINE_BYTES) struct shm_line lines[SHM_LINES];
-    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t consumed; // lines, written by the receiver
+    _Alignas(SHM_LINE_BYTES) _Atomic uint32_t consumed;             // lines, written by the receiver
     _Alignas(SHM_LINE_BYTES) char slots[SHM_SLOTS][SHM_SLOT_BYTES]; // that of line n: n % SHM_SLOTS
 };
 
@@ -61,13 +55,11 @@ struct shm_endpoint {
     struct shm_channel *receive;  // (nranks, lanes)
     struct shm_area *area;        // the queues towards this rank
     struct shm_area **peer_areas; // (nranks)
-    char *bounce;                 // SHM_READV_BLOCK bytes
     char *board;                  // (group->board_bytes), in member 0's share
     struct shm_closed *closed;    // for close(), which can not fail
 };
 
 // Move what can be moved of `t` through its channel; sets t->done.
-//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (gone, or failed), CLAB_ESYS (its memory can
-//   not be read)
+//   errors: CLAB_EMISMATCH (the ends differ in bytes or call), CLAB_EPEER (it has failed)
 int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);
 int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t);

@@ -4,16 +4,14 @@
 #pragma once
 
 enum {
-    SHM_LINE_BYTES = 64,        // a cache line: the unit in which cores exchange data
-    SHM_INLINE_BYTES = 48,      // of payload beside a line's header
-    SHM_INLINE_MOST = 144,      // bytes of a message that goes in lines alone: three of them
-    SHM_SLOT_BYTES = 8 << 10,   // a fragment of a slot message: copied while the L1 cache still holds it
-    SHM_LINES = 64,             // lines of a channel, as a page holds: a power of two
-    SHM_SLOTS = 8,              // slots of a channel: a power of two
-    SHM_PULL_SHARED = 2 << 10,  // from here on, data in the file is read in place
-    SHM_PULL_READV = 32 << 10,  // from here on, other data is read by process_vm_readv (one system call per message)
-    SHM_PULL_BYTES = 64 << 20,  // of a line at most, so that a waiting sender learns of progress
-    SHM_READV_BLOCK = 64 << 10, // what is read before it is reduced: half of a small L2
-    SHM_SPINS = 2000,           // fruitless polls before the rank yields its core: about 30 us, as long as a futex wake
-    SHM_YIELDS = 2000,          // fruitless polls after that, before the rank sleeps
+    SHM_LINE_BYTES = 64,       // a cache line: the unit in which cores exchange data
+    SHM_INLINE_BYTES = 48,     // of payload beside a line's header
+    SHM_INLINE_MOST = 144,     // bytes of a message that goes in lines alone: three of them
+    SHM_SLOT_BYTES = 8 << 10,  // a fragment of a slot message: copied while the L1 cache still holds it
+    SHM_LINES = 64,            // lines of a channel, as a page holds: a power of two
+    SHM_SLOTS = 8,             // slots of a channel: a power of two
+    SHM_PULL_SHARED = 2 << 10, // from here on, data in the file is read in place
+    SHM_PULL_BYTES = 64 << 20, // of a line at most, so that a waiting sender learns of progress
+    SHM_SPINS = 2000,          // fruitless polls before the rank yields its core: about 30 us, as long as a futex wake
+    SHM_YIELDS = 2000,         // fruitless polls after that, before the rank sleeps
 };

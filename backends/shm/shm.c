@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -27,50 +25,8 @@
 #include "backends/shm/channel.h"
 
 enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
-#define GREET UINT64_C(0x73686d2067726565)                                        // the keys of attach's two exchanges
 
 // ---- domain --------------------------------------------------------------------------------------------------
-
-// Each rank sends this to the others when it attaches.
-struct hello {
-    pid_t pid;
-    const uint64_t *probe; // a word that the others try to read
-};
-
-static bool can_read(pid_t pid, const uint64_t *probe, uint64_t expected)
-{
-    uint64_t word = 0;
-    struct iovec local = {&word, sizeof word}, remote = {(void *)(uintptr_t)probe, sizeof word};
-    return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof word && word == expected;
-}
-
-// Learn pids, and whether all may read each other's memory.
-static int greet(struct shm_domain *domain)
-{
-    static const uint64_t probe = 0x636f6d6d6c616221; // the same address need not hold it in another program
-    struct clab_bootstrap *boot = domain->boot;
-    struct hello mine = {.pid = getpid(), .probe = &probe}, *all = calloc((size_t)boot->nranks, sizeof *all);
-    bool readable, *every = calloc((size_t)boot->nranks, sizeof *every);
-    int err = all && every ? CLAB_OK : CLAB_ENOMEM;
-    if (err)
-        goto done;
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // fails where there is no Yama, and is not needed there
-    if ((err = boot->exchange(boot, (struct clab_fence){.key = GREET}, &mine, sizeof mine, all)))
-        goto done;
-    for (int r = 0; r < boot->nranks; r++)
-        domain->pids[r] = all[r].pid;
-    const struct hello *next = &all[(boot->rank + 1) % boot->nranks];
-    readable = can_read(next->pid, next->probe, probe) && !clab_variable_is_set(CLAB_VARIABLE_SHM_NO_READV);
-    if ((err = boot->exchange(boot, (struct clab_fence){.key = GREET + 1}, &readable, sizeof readable, every)))
-        goto done;
-    domain->may_readv = true;
-    for (int r = 0; r < boot->nranks; r++)
-        domain->may_readv &= every[r];
-done:
-    free(all);
-    free(every);
-    return err;
-}
 
 static int map_file(struct shm_domain *domain)
 {
@@ -110,7 +66,6 @@ static void detach(struct clab_domain *base)
     shm_areas_forget(domain);
     if (domain->file != MAP_FAILED && domain->file)
         munmap(domain->file, domain->bytes);
-    free(domain->pids);
     free(domain);
 }
 
@@ -130,12 +85,9 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    domain->pids = calloc((size_t)boot->nranks, sizeof *domain->pids);
-    int err = domain->pids ? map_file(domain) : CLAB_ENOMEM;
+    int err = map_file(domain);
     if (!err)
         err = open_heap(domain);
-    if (!err)
-        err = greet(domain);
     if (err) {
         detach(&domain->base);
         return err;
@@ -183,7 +135,6 @@ static void release_endpoint(struct shm_endpoint *endpoint)
     free(endpoint->send);
     free(endpoint->receive);
     free(endpoint->peer_areas);
-    free(endpoint->bounce);
     shm_closed_free(endpoint->closed);
     free(endpoint);
 }
@@ -201,10 +152,8 @@ static struct shm_endpoint *create_endpoint(struct shm_domain *domain, const str
     endpoint->send = calloc(n * CLAB_LANES, sizeof *endpoint->send);
     endpoint->receive = calloc(n * CLAB_LANES, sizeof *endpoint->receive);
     endpoint->peer_areas = calloc(n, sizeof(struct shm_area *));
-    endpoint->bounce = malloc(SHM_READV_BLOCK);
     endpoint->closed = shm_closed_create(group);
-    if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->bounce ||
-        !endpoint->closed) {
+    if (!endpoint->job_ranks || !endpoint->send || !endpoint->receive || !endpoint->peer_areas || !endpoint->closed) {
         release_endpoint(endpoint);
         return NULL;
     }

@@ -9,13 +9,14 @@
 // A message uses one of three protocols, chosen by its sender (protocol.h):
 // - inline: in the cache line that announces it;
 // - slots:  copied into slots beside the lines, and out of them (or reduced out of them) by the receiver;
-// - pull:   the line holds an address, and the receiver copies or reduces straight from there: in place when the data
-//           lies in the file, else by process_vm_readv where the kernel lets us.
+// - pull:   data in the file only: the line holds its place, and the receiver copies or reduces straight from there.
+//
+// Long messages from other memory go through the slots, too, and not by process_vm_readv: sender and receiver then work
+// at the same time, and the kernel need not find pages. Measured: core/comm/PERFORMANCE.md.
 // The sender of a pull waits until the receiver has consumed it; the others are buffered.
 #pragma once
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "core/transport/backend.h"
 #include "backends/shm/protocol.h"
@@ -38,8 +39,6 @@ struct shm_domain {
     size_t bytes;       // mapped
     size_t share_bytes; // each rank's
     struct shm_heap *heap;
-    pid_t *pids;                // (nranks), for process_vm_readv
-    bool may_readv;             // every rank can read every other
     struct shm_filter *filters; // (nranks), in shared memory: who is in which communicator
     struct shm_closed *closed;  // areas that a peer may still touch
 };

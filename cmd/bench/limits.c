@@ -313,7 +313,8 @@ double bench_limits_floor(const struct bench_limits *limits, const struct bench_
                           enum bench_placement placement, int cores, const char **why_p)
 {
     const double copied = least_written(row, placement) / (pace * limits->copy_peak);
-    const bool waits = binds_all(row->problem.collective) && !clab_listing_is_custom(row->problem.listing) && row->problem.nranks > 1 && row->problem.nranks <= cores;
+    const bool waits = binds_all(row->problem.collective) && !clab_listing_is_custom(row->problem.listing) &&
+                       row->problem.nranks > 1 && row->problem.nranks <= cores;
     const double heard = waits && !isnan(limits->line) ? limits->line / 4 : 0; // half of one way, as a margin for noise
     *why_p = copied > heard ? "its bytes at 1.25 times the rate of the fastest copy, within a cache"
                             : "half the time that a cache line needs from core to core";

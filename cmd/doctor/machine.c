@@ -4,14 +4,10 @@
 #include "cmd/doctor/doctor.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/cgroup.h"
@@ -131,40 +127,6 @@ static void add_limits(struct doctor *doctor)
     }
 }
 
-// Whether a process may read its parent's memory. Ranks read each other's.
-static bool can_read_others(void)
-{
-    static const uint64_t word = 0x636f6d6d6c616221;
-    int status = 1;
-    fflush(NULL);
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); // without Yama it fails, and is not needed
-    const pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        uint64_t got = 0;
-        struct iovec local = {&got, sizeof got}, remote = {(void *)(uintptr_t)&word, sizeof word};
-        _exit(!(process_vm_readv(parent, &local, 1, &remote, 1, 0) == sizeof got && got == word));
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    prctl(PR_SET_PTRACER, 0);
-    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static void add_readv(struct doctor *doctor)
-{
-    if (can_read_others()) {
-        doctor_add(doctor, DOCTOR_OK, "process_vm_readv",
-                   "ranks may read each other's memory: large messages are copied once");
-        return;
-    }
-    const long long scope = doctor_read_number(doctor, -1, "/proc/sys/kernel/yama/ptrace_scope");
-    doctor_add(doctor, DOCTOR_WARNING, "process_vm_readv",
-               "ranks may not read each other's memory%s: large messages are copied twice",
-               scope > 1 ? " (ptrace_scope)" : "");
-    doctor_advise(doctor, scope > 1 ? "sysctl kernel.yama.ptrace_scope=1, as root"
-                                    : "docker run --cap-add SYS_PTRACE, or a newer seccomp profile");
-}
-
 void doctor_machine(struct doctor *doctor)
 {
     struct clab_machine machine;
@@ -176,5 +138,4 @@ void doctor_machine(struct doctor *doctor)
     add_container(doctor, &machine);
     add_shm(doctor);
     add_limits(doctor);
-    add_readv(doctor);
 }

@@ -51,8 +51,6 @@
     X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves messages while a rank computes", NULL) \
     X(PROVIDER, MANIFEST, TEXT, 0, 0, NULL, "provider of libfabric (--provider)", NULL) \
     X(RESULTS, NOWHERE, TEXT, 0, 0, NULL, "file for the results of programs", NULL) \
-    X(SHM_NO_READV, MANIFEST, TEXT, 0, 0, NULL, "ranks do not read each other's memory", \
-      "large messages are copied twice") \
     X(STORE, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: where ranks meet", NULL) \
     X(STRAGGLE, MANIFEST, TEXT, 0, 0, NULL, "RANK=FACTOR: a slow rank of the backend sim", NULL) \
     X(TIMEOUT, MANIFEST, DURATION, 0, 0, NULL, "how long a wait may last (30s)", NULL) \

@@ -123,7 +123,6 @@ static struct CMUnitTest test_of(struct conforming *c)
 
 // What may differ from machine to machine.
 static const struct conforming variants[] = {
-    {"shm", 3, "CLAB_SHM_NO_READV", "1", "_that_can_not_read_each_other", ""},
 #ifdef HAVE_LIBFABRIC
     {"ofi", 3, "CLAB_OFI_REGISTER", "1", "_whose_memory_is_registered", ""},
     {"ofi", 3, "CLAB_PROVIDER", "tcp;ofi_rxm", "_by_another_provider", ""},

@@ -220,7 +220,7 @@ static const char *variable_in(const char *environment, const char *name, int *b
 static void take_settings(const struct clab_manifest *m, struct report_source *source)
 {
     static const char *const variables[] = {"CLAB_CHECK",    "CLAB_INTERFACE", "CLAB_NCCL_REGISTER", "CLAB_OFI_REGISTER",
-                                            "CLAB_PROGRESS", "CLAB_PROVIDER",  "CLAB_SHM_NO_READV"};
+                                            "CLAB_PROGRESS", "CLAB_PROVIDER"};
     const char *mode = clab_manifest_get(m, "mode"), *data = clab_manifest_get(m, "data");
     const char *lanes = clab_manifest_get(m, "lanes"), *environment = clab_manifest_get(m, "environment"), *value;
     struct clab_text text = clab_text_begin(source->settings, sizeof source->settings);
