@@ -8,6 +8,8 @@
 #   PEERS_LARGEST=2097152 the largest size, bytes  PEERS_MEMORY="alloc malloc"
 #
 # - BUILD/peers/samples.csv has each program's median of each round; cells.csv a line per cell; peers.svg the ratios.
+# - A hypervisor may move our two cores apart at any time, which makes small messages three times slower. Only times of the
+#   same distance are compared, by line_nsec: the way of a cache line between the two cores and back.
 # - A cell is slower, or faster, if the whole range of its rounds' ratios is on that side of 1.
 # - Run nothing else meanwhile: the head says the load.
 set -u
@@ -38,7 +40,7 @@ build_peers() {
     [ ${#peers[@]} -gt 0 ] || { echo 'bench-peers: neither Open MPI nor MPICH is installed' >&2; exit 3; }
 }
 
-# run_one NAME RANKS: rows NAME,collective,bytes,usec.
+# run_one NAME RANKS: rows NAME,collective,bytes,usec,line_nsec.
 run_one() {
     local memory=${1#commlab-}
     case $1 in
@@ -48,7 +50,8 @@ run_one() {
         "$build/commlab" bench $collectives --backend "$backend" -n "$2" -b 8 -e "$largest" -f $factor --check 0 --in-place 0 \
             --memory "$memory" --seconds 0.02s --csv "$folder/ours.csv" >"$folder/ours.txt" || return 1
         awk -F, -v name="$1" '/^collective,/ { for (i = 1; i <= NF; i++) at[$i] = i; next }
-            !/^#/ && ("usec" in at) { print name "," $at["collective"] "," $at["bytes"] "," $at["usec"] }' "$folder/ours.csv"
+            !/^#/ && ("usec" in at) { print name "," $at["collective"] "," $at["bytes"] "," $at["usec"] "," $at["line_nsec"] }' \
+            "$folder/ours.csv"
         ;;
     esac
 }
@@ -75,7 +78,7 @@ for memory in $memories; do programs+=("commlab-$memory"); done
     echo '# SPDX-License-Identifier: CC-BY-4.0'
     echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; load before: $(cut -d' ' -f1 /proc/loadavg)"
     echo "# backend: $backend; $rounds rounds; peers: ${peers[*]}"
-    echo 'program,ranks,round,collective,bytes,usec'
+    echo 'program,ranks,round,collective,bytes,usec,line_nsec'
 } >"$folder/samples.csv"
 for n in $ranks; do
     for ((round = 0; round < rounds; round++)); do

@@ -3,6 +3,7 @@
 # Variables: least_usec (half a round trip of a cache line), bytes_per_usec (the fastest copy of one core), cells (the file).
 #
 # - A ratio is ours over the best peer's of the same round. A cell's is the median of its rounds; its range is all of them.
+# - Peers of a round whose cores were at another distance do not count in it; a round without peers does not count.
 # - limit: no program can be faster than half a round trip and the copy of what one rank receives.
 
 # Sorts values[1..n].
@@ -25,6 +26,14 @@ function received(collective, bytes, ranks) {
            collective == "scatter" ? bytes / ranks : bytes
 }
 
+# Whether the two cores were about as far from each other for both programs, as far as that is known. (Near and far differ
+# by a factor of four here; what programs measure of the same distance, by less than two.)
+function is_as_far(ours, peer, key, round,  a, b) {
+    a = line[ours, key, round]
+    b = line[peer, key, round]
+    return !(a > 0 && b > 0) || (a < 2 * b && b < 2 * a)
+}
+
 # The cell of `ours` and the key ranks,collective,bytes: a line of cells.csv, and its ratio for the sums.
 function compare(ours, key,  part, n, round, ratio, best, values, times, limit, peer) {
     split(key, part, SUBSEP)
@@ -32,7 +41,7 @@ function compare(ours, key,  part, n, round, ratio, best, values, times, limit, 
     for (round = 0; round < rounds; round++) {
         best = 0
         for (peer in is_peer)
-            if (usec[peer, key, round] > 0 && (!best || usec[peer, key, round] < usec[best, key, round]))
+            if (usec[peer, key, round] > 0 && is_as_far(ours, peer, key, round) && (!best || usec[peer, key, round] < usec[best, key, round]))
                 best = peer
         if (!best || !(usec[ours, key, round] > 0))
             continue
@@ -71,6 +80,7 @@ function print_worst(ours, ranks,  i, worst, shown, k) {
 /^program,/ { next }
 {
     usec[$1, $2, $4, $5, $3] = $6
+    line[$1, $2, $4, $5, $3] = $7
     key = $2 SUBSEP $4 SUBSEP $5
     if (!(key in known)) {
         known[key] = 1

@@ -4,16 +4,20 @@
 //
 //   mpirun -n P ./mpi NAME FACTOR LARGEST
 //
-// - A row per collective and size, as CSV without a head: NAME,collective,bytes,usec. Sizes are 8 B, times FACTOR, up to
-//   LARGEST. usec is the median of BATCHES batches.
+// - A row per collective and size, as CSV without a head: NAME,collective,bytes,usec,line_nsec. Sizes are 8 B, times
+//   FACTOR, up to LARGEST. usec is the median of BATCHES batches.
+// - line_nsec is the way of a cache line from rank 0 to rank 1 and back, measured before the row: a hypervisor may move
+//   the two cores apart at any time. 0: not known, since ranks share cores.
 // - `bytes` counts the whole buffer, as nccl-tests does: of allgather and gather all that is received, of reduce_scatter
 //   and scatter all that is sent. Elements are floats, the operation is a sum, out of place where there is a choice.
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { BATCHES = 5, ROOT = 0 };
+enum { BATCHES = 5, ROOT = 0, LINE = 64, TRIPS = 2000 };
 static const double batch_seconds = 2e-3;
 
 // One collective: `count` floats in the whole buffer, of which `block` are a rank's.
@@ -101,6 +105,39 @@ static double time_calls(void (*run)(const struct buffers *), const struct buffe
     return batches[BATCHES / 2];
 }
 
+// ---- a cache line --------------------------------------------------------------------------------------------
+
+// Of memory that all ranks share.
+static atomic_int *share_line(void)
+{
+    MPI_Win window; // lasts until the end
+    MPI_Aint bytes;
+    atomic_int *line;
+    int unit, rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Win_allocate_shared(rank == 0 ? 2 * LINE : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &line, &window);
+    MPI_Win_shared_query(window, 0, &bytes, &unit, &line);
+    return line;
+}
+
+// ns of a round trip; 0 where ranks share cores.
+static double time_line(atomic_int *turn, int rank, int ranks)
+{
+    if (ranks != 2 || sysconf(_SC_NPROCESSORS_ONLN) < ranks)
+        return 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        atomic_store(turn, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    for (int i = rank; i < 2 * TRIPS; i += 2) {
+        while (atomic_load_explicit(turn, memory_order_acquire) != i)
+            ;
+        atomic_store_explicit(turn, i + 1, memory_order_release);
+    }
+    return 1e9 * (MPI_Wtime() - begin) / TRIPS;
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -117,13 +154,15 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     for (long i = 0; i < largest / (long)sizeof(float); i++)
         b.in[i] = (float)((i * 7 + rank) % 13);
+    atomic_int *line = share_line();
     for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
         for (long bytes = 8; bytes <= largest; bytes *= factor) {
             b.count = (int)(bytes / (long)sizeof(float));
             b.block = b.count / ranks > 0 ? b.count / ranks : 1;
+            const double line_nsec = time_line(line, rank, ranks);
             const double seconds = time_calls(collectives[i].run, &b);
             if (rank == 0)
-                printf("%s,%s,%ld,%.4f\n", argv[1], collectives[i].name, bytes, 1e6 * seconds);
+                printf("%s,%s,%ld,%.4f,%.1f\n", argv[1], collectives[i].name, bytes, 1e6 * seconds, line_nsec);
         }
     free(b.in);
     free(b.out);
