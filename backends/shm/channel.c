@@ -164,8 +164,8 @@ int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *chann
         struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
         if (atomic_load_explicit(&line->number, memory_order_acquire) != channel->lines + 1)
             return CLAB_OK;
-        // Where messages follow each other, the next one comes from the other core while this one is used.
-        __builtin_prefetch(&channel->queue->lines[(channel->lines + 1) % SHM_LINES]);
+        // Where messages follow each other, the next ones come from the other core while this one is used.
+        __builtin_prefetch(&channel->queue->lines[(channel->lines + 2) % SHM_LINES]);
         CLAB_TRY(take_line(endpoint, channel, t, line));
         const bool awaited = line->protocol == SHM_PULL;
         channel->lines++;

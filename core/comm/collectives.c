@@ -87,15 +87,16 @@ static int choose(struct clab_comm *comm, struct clab_work *w)
     return w->algorithm ? CLAB_OK : refuse(w, "no algorithm supports this");
 }
 
-// What the program asks for.
+// What the program asks for. `type` and `op` lie apart, unlike in a work: they are stored one by one, and a core that
+// loads both at once waits until the stores before them are done, such as that of a message.
 struct asked {
-    enum clab_collective collective;
+    enum clab_type type;
     int root;
     size_t count;
     const void *in;
     void *out;
-    enum clab_type type;
     enum clab_op op;
+    enum clab_collective collective;
 };
 
 // Whether `w` was checked, and its algorithm chosen, for the same call.
@@ -105,7 +106,8 @@ static bool is_for(const struct clab_work *w, const struct asked *a)
            w->out == a->out && w->type == a->type && w->op == a->op;
 }
 
-static int fill_in(struct clab_comm *comm, const struct asked *a, struct clab_work *w)
+// Not inlined: the compiler would load `in` and `out` at once, ahead of the comparison (struct asked).
+static __attribute__((noinline)) int fill_in(struct clab_comm *comm, const struct asked *a, struct clab_work *w)
 {
     *w = (struct clab_work){
         .comm = comm,

@@ -222,6 +222,16 @@ static int prepare(struct clab_comm *comm, struct clab_work *work)
     return CLAB_OK;
 }
 
+// One by one: a core that reads a part of what was stored at once may wait until it is in the cache.
+static void rewind_lane(struct clab_run_lane *lane, struct clab_transfer *transfers)
+{
+    lane->stage = 0;
+    lane->ntransfers = 0;
+    lane->under_way = false;
+    lane->over = false;
+    lane->transfers = transfers;
+}
+
 static int begin(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_run *run = &comm->run;
@@ -230,8 +240,8 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     const struct clab_program *program = run->program;
     run->call = (uint16_t)(run->kind + (unsigned)work->sequence * 0x9E37); // odd: 65536 in sequence have different ones
     run->lanes_left = program->problem.lanes;
-    for (int lane = 0; lane < program->problem.lanes; lane++)
-        run->lanes[lane] = (struct clab_run_lane){.transfers = run->transfers + lane * program->width};
+    for (int i = 0; i < program->problem.lanes; i++)
+        rewind_lane(&run->lanes[i], run->transfers + i * program->width);
     comm->traffic.algorithm = work->algorithm->name;
     clab_comm_count(comm, program->messages, program->elements_sent * run->element_bytes,
                     program->elements_received * run->element_bytes, program->elements_across * run->element_bytes);
