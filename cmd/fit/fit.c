@@ -142,13 +142,13 @@ static int prepare(struct request *r, struct fit_session *session)
     session->path = r->path;
     session->samples = r->samples;
     session->seconds = r->seconds;
-    if (!joins) // else rank 0 writes
-        CLAB_TRY(check_outputs(session));
     clab_machine_read(&session->machine);
     if (session->backend->protocols.memory && session->machine.cores < RANKS) {
         clab_error("fit: two ranks need two cores, and this process may use %d", session->machine.cores);
         return CLAB_EUNSUPPORTED;
     }
+    if (!joins) // else rank 0 writes
+        CLAB_TRY(check_outputs(session));
     session->reach = (struct fit_reach){.largest = largest_buffer(&session->machine)};
     return CLAB_OK;
 }

@@ -7,5 +7,6 @@
 
 enum { PROGRAM_PATH_MAX = PATH_MAX };
 
-// The first of the program's folder and its parents in which `relative` can be read, as a whole path.
+// The first of the program's folder and its parents, up to the top of its kit, in which `relative` can be read, as a whole
+// path.
 bool program_path_find(const char *relative, char path_p[PROGRAM_PATH_MAX]);
