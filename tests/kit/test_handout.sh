@@ -128,12 +128,12 @@ leaves_commands_as_they_are() {
 }
 
 # lost_paths FOLDER: "PAGE PATH" for each source of the kit whose path is a code span of a page, that is not there, and of which the
-# page does not say so.
+# page does not say so. What commands write is not a source: copies of the kit that were used have more of it.
 lost_paths() {
     local page path
     find "$1" -name '*.md' -print | while read -r page; do
         code_of "$page" | sed -nE 's|^`([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+)`$|\1|p' | sort -u | while read -r path; do
-            [ ! -f "$path" ] || [[ $path == ./* || $path == work/* ]] || [ -e "$1/$path" ] || grep -qF "$path\` (not in this copy)" "$page" ||
+            [ ! -f "$path" ] || [[ $path =~ ^(\.|build|results|work)/ ]] || [ -e "$1/$path" ] || grep -qF "$path\` (not in this copy)" "$page" ||
                 echo "$page $path"
         done
     done
