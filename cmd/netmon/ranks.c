@@ -4,9 +4,7 @@
 
 #include "cmd/netmon/ranks.h"
 
-#include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,91 +14,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 
-// A process of this user.
-struct process {
-    pid_t pid, parent, group;
-    unsigned long long started; // ticks since the machine's start
-    char name[16];
-    bool is_zombie;
-};
-
 struct processes {
-    struct process *list;
-    int n, room;
+    struct clab_process *list;
+    int n;
 };
 
 // ---- what /proc says -----------------------------------------------------------------------------------------
 
-// The name stands in parentheses, and may hold some itself.
-static bool read_process(pid_t pid, struct process *p)
+// Of this user.
+static bool is_ours(pid_t pid)
 {
-    char path[64], text[1024] = "", state;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    char path[64];
     struct stat status;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    const bool is_ours = fstat(fileno(file), &status) == 0 && status.st_uid == geteuid();
-    const bool has_text = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    const char *open = strchr(text, '('), *close = strrchr(text, ')');
-    if (!is_ours || !has_text || !open || !close)
-        return false;
-    *p = (struct process){.pid = pid};
-    snprintf(p->name, sizeof p->name, "%.*s", (int)(close - open - 1), open + 1);
-    const int found =
-        sscanf(close + 1, " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state,
-               &p->parent, &p->group, &p->started);
-    p->is_zombie = found == 4 && (state == 'Z' || state == 'X');
-    return found == 4;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return stat(path, &status) == 0 && status.st_uid == geteuid();
 }
 
+// Those of this user that have not ended.
 static int read_processes(struct processes *all_p)
 {
-    struct processes all = {0};
-    struct process one;
-    int err = CLAB_OK;
-    DIR *folder = opendir("/proc");
-    if (!folder) {
+    struct processes all;
+    int kept = 0;
+    const int err = clab_process_list(&all.list, &all.n);
+    if (err == CLAB_ESYS)
         clab_error("netmon: /proc can not be read, and with it no job found: %m");
-        return CLAB_EIO;
-    }
-    for (const struct dirent *entry; !err && (entry = readdir(folder));)
-        if (isdigit((unsigned char)*entry->d_name) && read_process(atoi(entry->d_name), &one) && !one.is_zombie)
-            err = CLAB_PUSH(all.list, all.n, all.room, one);
-    closedir(folder);
-    if (err)
-        free(all.list);
-    else
-        *all_p = all;
-    return err;
-}
-
-// RANK of the environment that a process was started with; -1: it has none.
-static int rank_of(pid_t pid)
-{
-    char path[64], *text = NULL;
-    size_t room = 0;
-    int rank = -1;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    while (rank < 0 && getdelim(&text, &room, '\0', file) > 0)
-        if (strncmp(text, "RANK=", 5) != 0 || clab_parse_int(text + 5, 0, INT_MAX, &rank) != CLAB_OK)
-            rank = -1;
-    free(text);
-    fclose(file);
-    return rank;
+    CLAB_TRY(err);
+    for (int i = 0; i < all.n; i++)
+        if (!clab_process_has_ended(&all.list[i]) && is_ours(all.list[i].pid))
+            all.list[kept++] = all.list[i];
+    *all_p = (struct processes){all.list, kept};
+    return CLAB_OK;
 }
 
 // ---- the job's processes -------------------------------------------------------------------------------------
 
-static const struct process *find(const struct processes *all, pid_t pid)
+static const struct clab_process *find(const struct processes *all, pid_t pid)
 {
     for (int i = 0; i < all->n; i++)
         if (all->list[i].pid == pid)
@@ -108,7 +62,7 @@ static const struct process *find(const struct processes *all, pid_t pid)
     return NULL;
 }
 
-static bool is_below(const struct processes *all, const struct process *p, pid_t ancestor)
+static bool is_below(const struct processes *all, const struct clab_process *p, pid_t ancestor)
 {
     for (int depth = 0; p && depth < 64; depth++, p = find(all, p->parent))
         if (p->pid == ancestor)
@@ -125,7 +79,7 @@ static bool has_children(const struct processes *all, pid_t pid)
 }
 
 // A rank leads a process group of its own (core/job/launch/ranks.c), and starts no processes. The job's store is none.
-static bool is_rank(const struct processes *all, const struct process *p)
+static bool is_rank(const struct processes *all, const struct clab_process *p)
 {
     return p->group == p->pid && !has_children(all, p->pid) && strcmp(p->name, "commlab-store") != 0;
 }
@@ -135,7 +89,7 @@ static int find_by_name(const struct processes *all, const char *name, pid_t *pi
 {
     pid_t found = 0;
     for (int i = 0; i < all->n; i++) {
-        const struct process *p = &all->list[i], *parent = find(all, p->parent);
+        const struct clab_process *p = &all->list[i], *parent = find(all, p->parent);
         const bool is_copy = parent && !strcmp(parent->name, p->name);
         if (strncmp(p->name, name, sizeof p->name - 1) != 0 || is_copy || p->pid == getpid() ||
             !has_children(all, p->pid))
@@ -159,7 +113,7 @@ static int find_root(const struct processes *all, const char *name, pid_t *pid_p
     int pid;
     if (clab_parse_int(name, 1, INT_MAX, &pid) != CLAB_OK)
         return find_by_name(all, name, pid_p);
-    const struct process *p = find(all, pid);
+    const struct clab_process *p = find(all, pid);
     if (!p) {
         clab_error("netmon: --job %d: no process of yours has that number", pid);
         return CLAB_ENOENT;
@@ -170,7 +124,7 @@ static int find_root(const struct processes *all, const char *name, pid_t *pid_p
 }
 
 struct found {
-    struct process process;
+    struct clab_process process;
     int rank; // -1: its environment does not say
 };
 
@@ -199,7 +153,7 @@ static int collect(const struct processes *all, pid_t root, struct netmon_ranks 
     const bool has_room = found && ranks.pids && ranks.numbers;
     for (int i = 0; has_room && i < all->n; i++)
         if (is_below(all, &all->list[i], root) && is_rank(all, &all->list[i]))
-            found[ranks.n++] = (struct found){all->list[i], rank_of(all->list[i].pid)};
+            found[ranks.n++] = (struct found){all->list[i], clab_process_variable(all->list[i].pid, "RANK")};
     if (has_room)
         qsort(found, (size_t)ranks.n, sizeof *found, by_rank);
     for (int i = 0; i < ranks.n; i++) {
@@ -234,9 +188,9 @@ int netmon_ranks_find(const char *name, struct netmon_ranks *ranks_p)
 int netmon_ranks_alive(const struct netmon_ranks *ranks)
 {
     int alive = 0;
-    struct process p;
+    struct clab_process p;
     for (int i = 0; i < ranks->n; i++)
-        alive += read_process(ranks->pids[i], &p) && !p.is_zombie;
+        alive += is_ours(ranks->pids[i]) && clab_process_read(ranks->pids[i], &p) && !clab_process_has_ended(&p);
     return alive;
 }
 

@@ -14,62 +14,33 @@
 
 #include "cmd/sandbox/inside.h"
 #include "core/base/err.h"
-#include "core/base/vector.h"
+#include "core/base/process.h"
 
-struct process {
-    pid_t pid, parent;
-    bool below;
-    char state;
-};
-
-struct list {
-    struct process *items;
-    int count, room;
-};
-
-static bool read_process(pid_t pid, struct process *p)
+static bool is_child_of(const struct clab_process *p, pid_t root, const struct clab_process below[], int n)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    // The name, in parentheses, may hold anything, also parentheses: the last one ends it.
-    char text[256];
-    const size_t n = fread(text, 1, sizeof text - 1, file);
-    text[n] = 0;
-    const char *end = strrchr(text, ')');
-    *p = (struct process){.pid = pid};
-    const bool is_read = end && sscanf(end, ") %c %d", &p->state, &p->parent) == 2;
-    fclose(file);
-    return is_read;
+    bool is_one = p->parent == root;
+    for (int i = 0; i < n && !is_one; i++)
+        is_one = p->parent == below[i].pid;
+    return is_one;
 }
 
-// Of all processes. Children may be listed before their parents: marks are spread until none is new.
-static int list_below(pid_t root, struct list *list)
+// Of all processes those below come first. Children may be listed before their parents: hence again until none is new.
+// Returns how many there are.
+static int list_below(pid_t root, struct clab_process **list_p)
 {
-    DIR *folder = opendir("/proc");
-    int err = CLAB_OK;
-    for (struct dirent *entry; folder && !err && (entry = readdir(folder));) {
-        struct process p;
-        const pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && read_process(pid, &p))
-            err = CLAB_PUSH(list->items, list->count, list->room, p);
+    int n, below = 0;
+    if (clab_process_list(list_p, &n) != CLAB_OK)
+        return 0;
+    for (int before = -1; before < below;) {
+        before = below;
+        for (int i = below; i < n; i++)
+            if (is_child_of(&(*list_p)[i], root, *list_p, below)) {
+                const struct clab_process child = (*list_p)[i];
+                (*list_p)[i] = (*list_p)[below];
+                (*list_p)[below++] = child;
+            }
     }
-    if (folder)
-        closedir(folder);
-    for (bool any = true; any;) {
-        any = false;
-        for (int i = 0; i < list->count; i++) {
-            struct process *p = &list->items[i];
-            bool below = p->parent == root;
-            for (int j = 0; j < list->count && !below && !p->below; j++)
-                below = list->items[j].below && list->items[j].pid == p->parent;
-            any |= below && !p->below;
-            p->below |= below;
-        }
-    }
-    return err;
+    return below;
 }
 
 // Pages that nobody shares, and pages that somebody may.
@@ -92,18 +63,17 @@ static void add_memory(pid_t pid, size_t *own, size_t *shared)
 struct sandbox_tree sandbox_look(pid_t root)
 {
     struct sandbox_tree tree = {0};
-    struct list list = {0};
+    struct clab_process *below = NULL;
     size_t shared = 0;
-    list_below(root, &list);
-    for (int i = 0; i < list.count; i++) {
-        const struct process *p = &list.items[i];
-        if (!p->below || p->state == 'Z')
+    const int n = list_below(root, &below);
+    for (int i = 0; i < n; i++) {
+        if (clab_process_has_ended(&below[i]))
             continue;
         tree.processes++;
-        add_memory(p->pid, &tree.memory, &shared);
+        add_memory(below[i].pid, &tree.memory, &shared);
     }
     tree.memory += shared;
-    free(list.items);
+    free(below);
     return tree;
 }
 
@@ -151,15 +121,14 @@ static int end_once(pid_t root)
     static const int signals[] = {SIGSTOP, SIGKILL};
     int count = 0;
     for (int s = 0; s < 2; s++) {
-        struct list list = {0};
-        list_below(root, &list);
-        for (int i = 0; i < list.count; i++) {
-            if (list.items[i].below && list.items[i].state != 'Z') {
-                kill(list.items[i].pid, signals[s]);
+        struct clab_process *below = NULL;
+        const int n = list_below(root, &below);
+        for (int i = 0; i < n; i++)
+            if (!clab_process_has_ended(&below[i])) {
+                kill(below[i].pid, signals[s]);
                 count++;
             }
-        }
-        free(list.items);
+        free(below);
     }
     return count;
 }

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/base/variables.h"
 #include "core/flight/find.h"
 
@@ -51,14 +52,8 @@ static bool claim(struct clab_flight *first, uint64_t comm)
 
 static bool is_stopped(int pid)
 {
-    char path[64], state = '-';
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%*d %*[^)]) %c", &state) != 1)
-        state = '-';
-    if (file)
-        fclose(file);
-    return state == 'T';
+    struct clab_process p;
+    return clab_process_read(pid, &p) && p.state == 'T';
 }
 
 static bool is_member(int rank, const int *members, int n)

@@ -3,16 +3,17 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#include "core/job/launch/run.h"
+#include "core/base/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), *line;
-    process_parent(text); // anything
+    struct clab_process p;
+    clab_process_parse(text, &p); // anything
     must_hold(asprintf(&line, "4711 (%s) S 815 4711 4711 0 -1 4194304 (no name)", text) > 0);
     *strrchr(line, '(') = '\0';
-    must_hold(process_parent(line) == 815);
-    must_hold(process_parent("") == -1 && process_parent("1 (x) R") == -1);
+    must_hold(clab_process_parse(line, &p) && p.pid == 4711 && p.state == 'S' && p.parent == 815 && p.group == 4711);
+    must_hold(!clab_process_parse("", &p) && !clab_process_parse("1 (x) R", &p));
     free(line);
     free(text);
     return 0;

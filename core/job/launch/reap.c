@@ -6,59 +6,28 @@
 
 #include "core/job/launch/run.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/vector.h"
-
-pid_t process_parent(const char *stat)
-{
-    int parent = -1;
-    const char *name_end = strrchr(stat, ')'); // a program's name may contain parentheses
-    if (name_end)
-        sscanf(name_end + 1, " %*c %d", &parent);
-    return parent;
-}
-
-// The parent of process `name` (a number), or -1 when it is gone.
-static pid_t parent_of(const char *name)
-{
-    char path[300], text[512];
-    snprintf(path, sizeof path, "/proc/%s/stat", name);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    const size_t bytes = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[bytes] = '\0';
-    return process_parent(text);
-}
+#include "core/base/process.h"
 
 int children_list(pid_t **pids_p, int *count_p)
 {
-    const pid_t self = getpid();
-    pid_t *pids = NULL;
-    int count = 0, room = 0, err = CLAB_OK;
-    DIR *proc = opendir("/proc");
-    if (!proc)
-        return CLAB_ESYS;
-    for (const struct dirent *entry; err == CLAB_OK && (entry = readdir(proc));)
-        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == self)
-            err = CLAB_PUSH(pids, count, room, (pid_t)atoi(entry->d_name));
-    closedir(proc);
-    if (err != CLAB_OK) {
-        free(pids);
-        return err;
-    }
+    struct clab_process *all;
+    int n, count = 0;
+    CLAB_TRY(clab_process_list(&all, &n));
+    pid_t *pids = malloc(((size_t)n + 1) * sizeof *pids);
+    for (int i = 0; i < n && pids; i++)
+        if (all[i].parent == getpid())
+            pids[count++] = all[i].pid;
+    free(all);
+    if (!pids)
+        return CLAB_ENOMEM;
     *pids_p = pids;
     *count_p = count;
     return CLAB_OK;

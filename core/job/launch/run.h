@@ -55,8 +55,6 @@ int supervise(struct run *run);
 // Children of this process, among them adopted orphans.  out: *pids_p, for the caller to free; *count_p
 //   errors: CLAB_ENOMEM, CLAB_ESYS (/proc can not be read)
 int children_list(pid_t **pids_p, int *count_p);
-// The parent in the text of /proc/PID/stat (proc(5)), or -1.
-pid_t process_parent(const char *stat);
 // Send SIGTERM to all children, and wait until none is left, at most so long. A daemon that a library has started then
 // removes its files; Open MPI starts one for a process without mpirun.
 void children_ask_to_end(double seconds);

@@ -3,9 +3,6 @@
 
 #include "core/job/launchers/siblings.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +12,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/units.h"
+#include "core/base/process.h"
 
-enum { GENERATIONS = 16, ENVIRONMENT = 1 << 17 };
+enum { GENERATIONS = 16 };
 
 // This process's one launcher, as it has one environment.
 static struct {
@@ -41,64 +38,24 @@ static void note_end(int signo)
 
 // ---- processes -------------------------------------------------------------------------------------------------
 
-// *is_running_p: it is no zombie.  errors: CLAB_ENOENT (there is none)
-static int read_parent(pid_t pid, pid_t *parent_p, bool *is_running_p)
-{
-    char path[64], text[512], state;
-    int parent;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    const size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    const char *name_end = strrchr(text, ')'); // a name may have brackets, too
-    if (!name_end || sscanf(name_end + 1, " %c %d", &state, &parent) != 2)
-        return CLAB_ENOENT;
-    *parent_p = (pid_t)parent;
-    *is_running_p = state != 'Z' && state != 'X';
-    return CLAB_OK;
-}
-
-static int rank_in(const char *environment, size_t bytes, const char *variable)
-{
-    const size_t length = strlen(variable);
-    int rank;
-    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1)
-        if (strncmp(at, variable, length) == 0 && at[length] == '=' &&
-            clab_parse_int(at + length + 1, 0, CLAB_MAX_RANKS - 1, &rank) == CLAB_OK)
-            return rank;
-    return -1;
-}
-
 // The rank in the environment that a process was started with; -1: it has none, or may not be read.
 static int read_rank(pid_t pid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    char *text = file ? malloc(ENVIRONMENT + 1) : NULL;
-    const size_t bytes = text ? fread(text, 1, ENVIRONMENT, file) : 0;
-    if (text)
-        text[bytes] = '\0';
-    const int rank = bytes ? rank_in(text, bytes, watch.variable) : -1;
-    free(text);
-    if (file)
-        fclose(file);
-    return rank;
+    const int rank = clab_process_variable(pid, watch.variable);
+    return rank < CLAB_MAX_RANKS ? rank : -1;
 }
 
 // Our first ancestor that is not this rank's, such as a shell around this program; 0: it is not to be seen.
 static pid_t find_daemon(void)
 {
-    pid_t pid = getpid(), parent;
-    bool is_running;
-    for (int i = 0; i < GENERATIONS && read_parent(pid, &parent, &is_running) == CLAB_OK && parent > 1; i++) {
-        if (read_rank(parent) != watch.rank) {
+    struct clab_process p;
+    pid_t pid = getpid();
+    for (int i = 0; i < GENERATIONS && clab_process_read(pid, &p) && p.parent > 1; i++) {
+        if (read_rank(p.parent) != watch.rank) {
             watch.pids[watch.rank] = pid;
-            return parent;
+            return p.parent;
         }
-        pid = parent;
+        pid = p.parent;
     }
     return 0;
 }
@@ -108,48 +65,47 @@ static bool is_daemon_by_name(pid_t pid)
 {
     static const char *const names[] = {"slurmstepd", "hydra_pmi_proxy", "mpirun", "orterun",
                                         "orted",      "prterun",         "prted"};
-    char path[64], name[32] = "";
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && !fgets(name, sizeof name, file))
-        name[0] = '\0';
-    if (file)
-        fclose(file);
-    name[strcspn(name, "\n")] = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
+    struct clab_process p;
+    const bool is_seen = clab_process_read(pid, &p);
+    for (size_t i = 0; is_seen && i < sizeof names / sizeof *names; i++)
+        if (strcmp(p.name, names[i]) == 0)
             return true;
     return false;
 }
 
 // ---- looking ---------------------------------------------------------------------------------------------------
 
+static bool is_running_child(const struct clab_process *p)
+{
+    return p->parent == watch.daemon && !clab_process_has_ended(p);
+}
+
 static bool is_there(pid_t pid)
 {
-    pid_t parent;
-    bool is_running = false;
-    return read_parent(pid, &parent, &is_running) == CLAB_OK && is_running && parent == watch.daemon;
+    struct clab_process p;
+    return clab_process_read(pid, &p) && is_running_child(&p);
 }
 
 // Find the daemon's children that are not known yet. Whether each of them is a rank: one that is about to become a rank
 // has the daemon's environment until then.
 static bool find_children(void)
 {
+    struct clab_process *all;
     bool are_ranks = true;
-    DIR *folder = opendir("/proc");
-    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        const pid_t pid = (pid_t)atoi(entry->d_name); // 0: no process
-        if (pid <= 0 || !is_there(pid))
+    int n;
+    if (clab_process_list(&all, &n) != CLAB_OK)
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!is_running_child(&all[i]))
             continue;
-        const int rank = read_rank(pid);
+        const int rank = read_rank(all[i].pid);
         if (rank < 0 || rank >= watch.nranks)
             are_ranks = false;
         else if (watch.pids[rank] == 0)
-            watch.pids[rank] = pid;
+            watch.pids[rank] = all[i].pid;
     }
-    if (folder)
-        closedir(folder);
-    return folder && are_ranks;
+    free(all);
+    return are_ranks;
 }
 
 static int lowest_with(bool (*has)(pid_t))
