@@ -19,7 +19,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/err.h"
 #include "core/base/variables.h"
 #include "sim/nccl/nccl.h"
 #include "sim/nccl/rows.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/machine.h"
-#include "core/base/stats.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"

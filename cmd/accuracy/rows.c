@@ -4,7 +4,6 @@
 #include "cmd/accuracy/accuracy.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/base/units.h"

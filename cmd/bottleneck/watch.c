@@ -3,7 +3,6 @@
 
 #include "cmd/bottleneck/watch.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdbool.h>

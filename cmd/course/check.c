@@ -5,7 +5,6 @@
 // - The verdict comes from results, from what the library has counted, and from virtual time: never from a stopwatch.
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +22,6 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/text.h"
 #include "core/base/variables.h"
 
 // ---- the units' checks ---------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/variables.h"
 
 // For a program whose ranks share two busy cores, and for one some of whose ranks did not even join in that time.

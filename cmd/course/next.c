@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "core/base/called.h"
-#include "core/base/err.h"
 #include "cmd/command.h"
 #include "cmd/course/homework.h"
 #include "cmd/course/step.h"

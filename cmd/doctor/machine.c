@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "core/base/cgroup.h"
-#include "core/base/err.h"
 #include "core/base/machine.h"
 #include "core/base/units.h"
 

@@ -12,7 +12,6 @@
 
 #include "core/base/err.h"
 #include "core/base/text.h"
-#include "core/base/units.h"
 #include "core/job/job.h"
 #include "cmd/doctor/doctor.h"
 #include "cmd/doctor/variables.h"

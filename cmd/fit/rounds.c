@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Rounds of all probes follow each other, so that a short disturbance of the machine affects one round only.
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"

@@ -2,11 +2,9 @@
 // What a teacher does beside grading (class.h): ask each student two questions, and compare their files.
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/grade/class.h"

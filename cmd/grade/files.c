@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cmd/grade/inside.h"
-#include "core/base/err.h"
 
 // What is in the folder NAME of `above`: files go, folders move up, so that no path gets long.
 static void flatten(int above, const char *name, int *moved)

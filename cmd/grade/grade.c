@@ -18,7 +18,6 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
 

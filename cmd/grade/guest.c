@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/grade/inside.h"
-#include "core/base/clock.h"
 #include "core/base/err.h"
 
 enum { MOST_WORDS = 24, MOST_SOURCE = 1 << 20, MOST_SHOWN = 400 };

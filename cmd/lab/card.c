@@ -11,7 +11,6 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
 #include "core/job/job.h"
 #include "core/transport/backend.h"
 #include "cmd/lab/lab.h"

@@ -22,7 +22,6 @@
 #include "core/base/machine.h"
 #include "core/base/output.h"
 #include "core/base/stats.h"
-#include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "cmd/command.h"

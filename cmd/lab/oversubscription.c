@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/err.h"
 #include "sim/net/net.h"
 
 // ---- counting ------------------------------------------------------------------------------------------------

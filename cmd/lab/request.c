@@ -13,7 +13,6 @@
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/command.h"
-#include "core/job/job.h"
 #include "cmd/kit/kit.h"
 
 #define REQUEST struct lab_request

@@ -9,7 +9,6 @@
 #include "cmd/lab/lab.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 
 #include "core/base/called.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"

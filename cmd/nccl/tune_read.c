@@ -13,8 +13,6 @@
 #include "cmd/nccl/tune.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
-#include "core/base/vector.h"
 
 enum who { OWN, NCCL, TABLE, WHO };
 

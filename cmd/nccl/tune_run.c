@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/variables.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"

@@ -25,7 +25,6 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
-#include "core/base/units.h"
 
 enum { MOST_ROWS = 32, BAR = 24, LOOKS = 20 };
 static const double shortest_look = 0.01; // s

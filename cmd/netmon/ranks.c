@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,15 +4,12 @@
 #include "cmd/predict/predictions.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/input.h"
-#include "core/base/log.h"
-#include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "cmd/predict/prediction_value.h"

@@ -21,7 +21,6 @@
 #include "core/base/vector.h"
 #include "cmd/kit/kit.h"
 #include "cmd/lab/lab.h"
-#include "cmd/report/findings/marked.h"
 
 enum { MOST_LINES = 3 };                                 // about rows of one file
 static const char combined[] = "combined_benchmark.csv"; // ours: its rows are those of other files

@@ -14,7 +14,6 @@
 #include "core/base/nearest.h"
 #include "core/base/options.h"
 #include "core/base/output.h"
-#include "core/base/units.h"
 #include "cmd/kit/load.h"
 #include "core/schedule/draw/draw.h"
 #include "core/schedule/formats/goal.h"

@@ -8,14 +8,12 @@
 #include "cmd/sim/commands.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/csv.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/table.h"

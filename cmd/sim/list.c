@@ -3,7 +3,6 @@
 
 #include "cmd/sim/commands.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

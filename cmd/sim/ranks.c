@@ -9,7 +9,6 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/options.h"
 
 // RANK=TIME
 int sim_take_delay(const char *flag, const char *text, void *into)

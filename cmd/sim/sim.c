@@ -3,7 +3,6 @@
 
 #include "cmd/command.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
-#include "core/base/units.h"
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/load.h"

@@ -14,7 +14,6 @@
 #include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
-#include "core/base/units.h"
 #include "cmd/command.h"
 #include "sim/engine/in_network.h"
 #include "cmd/kit/kit.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/table.h"
 #include "core/base/units.h"
 

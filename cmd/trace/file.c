@@ -3,7 +3,6 @@
 
 #include "cmd/trace/file.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include "core/base/output.h"
 #include "core/base/vector.h"
 #include "core/base/viewer.h"
-#include "core/trace/timeline.h"
 
 #ifdef HAVE_JANSSON
 

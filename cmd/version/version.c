@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "cmd/kit/probes.h"
-#include "core/base/err.h"
 #include "core/base/machine.h"
 #include "core/base/options.h"
 

@@ -4,7 +4,6 @@
 #include "core/base/cgroup.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

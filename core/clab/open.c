@@ -6,7 +6,6 @@
 
 #include "core/clab.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

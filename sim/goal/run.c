@@ -18,7 +18,6 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"
-#include "sim/net/topology.h"
 
 // ---- events --------------------------------------------------------------------------------------------------
 

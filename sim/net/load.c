@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/conf.h"
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"

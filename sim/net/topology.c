@@ -3,8 +3,6 @@
 
 #include "sim/net/topology.h"
 
-#include <stdlib.h>
-
 static int nodes_of(const struct clab_net *net, int nranks)
 {
     return (nranks + net->ranks_per_node - 1) / net->ranks_per_node;

@@ -7,7 +7,6 @@
 
 #include "core/base/log.h"
 #include "core/base/mix.h"
-#include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/err.h"
 #include "sim/net/net.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/report/combine/rows.h"
-#include "core/base/err.h"
 #include "core/base/table.h"
 
 static struct clab_cell count_cell(long long value)

@@ -20,7 +20,6 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"
-#include "core/schedule/schedule.h"
 
 enum { MOST_RANKS = 1 << 20, MOST_LINES = 100000, HEAD = 16 };
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/report/findings/marked.h"
 #include "cmd/report/findings/series.h"
 #include "cmd/report/report.h"
 #include "core/base/err.h"

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/err.h"
 #include "core/base/text.h"
 
 enum { LINES = 1000 };

@@ -4,7 +4,6 @@
 
 #include "cmd/report/page/page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/report/page/text.h"

@@ -22,7 +22,6 @@
 #include "core/base/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "core/train/ddp.h"
 
 enum { MOST_FIELDS = 48, HOW = 400, MOST_LISTED = 12 };
 

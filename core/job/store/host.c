@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/base/variables.h"
 #include "core/job/job.h"

@@ -3,7 +3,6 @@
 
 #include "core/schedule/formats/goal_labels.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

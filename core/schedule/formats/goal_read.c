@@ -3,7 +3,6 @@
 
 #include "core/schedule/formats/goal.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

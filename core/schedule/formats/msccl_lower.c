@@ -2,7 +2,6 @@
 // From MSCCL's thread blocks to a listing: the steps here of each step there, in the stages that the file names, or
 // those of the order in which its thread blocks run (msccl_order.c).
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
