@@ -14,6 +14,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/output.h"
 #include "core/trace/timeline.h"
 
@@ -86,18 +87,11 @@ static int take_channel_events(struct event_log *events, struct slice *slices, i
     return n;
 }
 
-static int order(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int by_row_and_begin(const void *a, const void *b)
 {
     const struct slice *x = a, *y = b;
-    int o = order(x->process, y->process);
-    o = o ? o : order(x->row, y->row);
-    o = o ? o : order(x->begin, y->begin);
-    return o ? o : order(y->end, x->end);
+    return CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->row, y->row) ?: CLAB_ORDER(x->begin, y->begin)
+        ?: CLAB_ORDER(y->end, x->end);
 }
 
 // ---- JSON ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/stats.h"
 #include "core/base/vector.h"
 #include "sim/sim.h"
@@ -122,7 +123,7 @@ static void find_empty(struct desk *desk)
 static int by_begin(const void *a, const void *b)
 {
     const struct bottleneck_interval *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return CLAB_ORDER(x->begin, y->begin);
 }
 
 static int find_busy(struct desk *desk)

@@ -11,6 +11,7 @@
 #include "core/base/conf.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"
 
@@ -259,9 +260,7 @@ void known_note(struct known *known, const char *name, const char *text, long nu
 static int by_cause(const void *a, const void *b)
 {
     const struct known_error *x = *(const struct known_error *const *)a, *y = *(const struct known_error *const *)b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
+    return CLAB_ORDER(x->kind, y->kind) ?: CLAB_ORDER(x->first, y->first);
 }
 
 int known_found(const struct known *known, const struct known_error ***found_p, int *n_p)

@@ -12,6 +12,7 @@
 
 #include "cmd/grade/class.h"
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/output.h"
 #include "core/base/stats.h"
 #include "core/base/vector.h"
@@ -328,7 +329,7 @@ static int count_lines(struct lessons *lessons, const struct class *class, int s
 static int more_frequent(const void *a, const void *b)
 {
     const struct lesson *x = a, *y = b;
-    return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->text, y->text);
+    return CLAB_ORDER(y->count, x->count) ?: strcmp(x->text, y->text);
 }
 
 static int put_lessons(FILE *out, const struct class *class)

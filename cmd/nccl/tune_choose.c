@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 
 int tune_times_add(struct tune_times *times, struct tune_time time)
@@ -24,28 +25,18 @@ void tune_times_free(struct tune_times *times)
 
 // ---- order ---------------------------------------------------------------------------------------------------
 
-static int order(long long a, long long b)
-{
-    return (a > b) - (a < b);
-}
-
 // Allreduce first: programs spend most time on it.
 static int by_communicator(const struct tune_time *x, const struct tune_time *y)
 {
-    int o = order(x->nodes, y->nodes);
-    o = o ? o : order(x->ranks, y->ranks);
-    return o ? o : order(y->function, x->function);
+    return CLAB_ORDER(x->nodes, y->nodes) ?: CLAB_ORDER(x->ranks, y->ranks) ?: CLAB_ORDER(y->function, x->function);
 }
 
 static int by_size(const void *a, const void *b)
 {
     const struct tune_time *x = a, *y = b;
-    int o = by_communicator(x, y);
-    o = o ? o : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-    o = o ? o : order(x->is_own, y->is_own);
-    o = o ? o : order(x->algorithm, y->algorithm);
-    o = o ? o : order(x->protocol, y->protocol);
-    return o ? o : order(x->channels, y->channels);
+    return by_communicator(x, y) ?: CLAB_ORDER(x->bytes, y->bytes) ?: CLAB_ORDER(x->is_own, y->is_own)
+        ?: CLAB_ORDER(x->algorithm, y->algorithm) ?: CLAB_ORDER(x->protocol, y->protocol)
+        ?: CLAB_ORDER(x->channels, y->channels);
 }
 
 // ---- a size --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/process.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
@@ -130,11 +131,8 @@ struct found {
 static int by_rank(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->process.started != y->process.started)
-        return x->process.started < y->process.started ? -1 : 1;
-    return x->process.pid - y->process.pid;
+    return CLAB_ORDER(x->rank, y->rank) ?: CLAB_ORDER(x->process.started, y->process.started)
+        ?: CLAB_ORDER(x->process.pid, y->process.pid);
 }
 
 void netmon_ranks_free(struct netmon_ranks *ranks)
@@ -253,7 +251,7 @@ static void add(struct netmon_pair *pair, const struct netmon_socket *s)
 static int by_pair(const void *a, const void *b)
 {
     const struct netmon_pair *x = a, *y = b;
-    return x->rank != y->rank ? x->rank - y->rank : x->peer - y->peer;
+    return CLAB_ORDER(x->rank, y->rank) ?: CLAB_ORDER(x->peer, y->peer);
 }
 
 int netmon_pairs_sum(const struct netmon_ranks *ranks, const struct netmon_socket sockets[], int n,

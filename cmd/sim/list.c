@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/text.h"
 #include "core/base/values.h"
 #include "core/base/vector.h"
@@ -62,8 +63,8 @@ static int add_range(const char *flag, const char *text, size_t length, sim_valu
 
 static int by_value(const void *a, const void *b)
 {
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return CLAB_ORDER(x, y);
 }
 
 static void sort_and_unite(struct sim_list *list)

@@ -13,6 +13,7 @@
 #include "core/base/input.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/output.h"
 #include "core/base/vector.h"
 #include "core/base/viewer.h"
@@ -62,25 +63,14 @@ static int read_event(const char *path, size_t index, const json_t *json, struct
     return CLAB_OK;
 }
 
-static int order(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 // Slices first, by process, row and begin, the longer first; then arrows by id, s before f.
 static int by_row(const void *a, const void *b)
 {
     const struct event *x = a, *y = b;
-    if ((x->kind == 'X') != (y->kind == 'X'))
-        return x->kind == 'X' ? -1 : 1;
-    if (x->kind != 'X') {
-        int o = strcmp(x->id, y->id);
-        return o ? o : order(y->kind, x->kind);
-    }
-    int o = order(x->process, y->process);
-    o = o ? o : order(x->row, y->row);
-    o = o ? o : order(x->begin, y->begin);
-    return o ? o : order(y->end, x->end);
+    if (x->kind != 'X' && y->kind != 'X')
+        return strcmp(x->id, y->id) ?: CLAB_ORDER(y->kind, x->kind);
+    return CLAB_ORDER(y->kind == 'X', x->kind == 'X') ?: CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->row, y->row)
+        ?: CLAB_ORDER(x->begin, y->begin) ?: CLAB_ORDER(y->end, x->end);
 }
 
 // Each row is a stack of nested slices.

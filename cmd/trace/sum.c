@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/viewer.h"
 #include "core/trace/timeline.h"
 
@@ -31,11 +32,6 @@ static void name_process(const struct trace_file *f, int process, char name[64])
     }
 }
 
-static int order(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 // In virtual time what a program has told clab_compute: nothing else is done in it.
 static bool is_charged(const struct event *e)
 {
@@ -46,9 +42,7 @@ static bool is_charged(const struct event *e)
 static int by_begin(const void *a, const void *b)
 {
     const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int o = order(x->begin, y->begin);
-    o = o ? o : order(y->end, x->end);
-    return o ? o : is_charged(x) - is_charged(y);
+    return CLAB_ORDER(x->begin, y->begin) ?: CLAB_ORDER(y->end, x->end) ?: CLAB_ORDER(is_charged(x), is_charged(y));
 }
 
 int trace_find_computes(const struct event *spans[], int n, const struct event *calls[], int ncalls,

@@ -9,12 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "core/base/order.h"
 
 // A sorted copy, to be freed; NULL without memory.
 static double *sorted_copy(const double *samples, int n)
@@ -23,7 +18,7 @@ static double *sorted_copy(const double *samples, int n)
     if (!sorted)
         return NULL;
     memcpy(sorted, samples, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)n, sizeof *sorted, clab_order_doubles);
     return sorted;
 }
 
@@ -105,7 +100,7 @@ int clab_summarize_ratios(const double *a, const double *b, int n, struct clab_s
 // ---- drift ---------------------------------------------------------------------------------------------------
 
 struct ranked {
-    double value; // first: compare_doubles reads it
+    double value; // first: clab_order_doubles reads it
     bool late;    // of the second half
 };
 
@@ -135,7 +130,7 @@ bool clab_has_drift(const double *samples, int n)
         return false;
     for (int i = 0; i < n; i++)
         sorted[i] = (struct ranked){.value = samples[i], .late = i >= early};
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)n, sizeof *sorted, clab_order_doubles);
     double ties, sum = late_rank_sum(sorted, n, &ties);
     free(sorted);
     double expected = late * (n + 1) / 2.0;

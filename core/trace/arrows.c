@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 
 // One end of a message.
@@ -23,20 +24,12 @@ struct ends {
     size_t n, room;
 };
 
-static int order(long long a, long long b)
-{
-    return (a > b) - (a < b);
-}
-
 static int by_pair(const void *a, const void *b)
 {
     const struct end *x = a, *y = b;
-    int o = x->comm != y->comm ? (x->comm > y->comm ? 1 : -1) : order(x->sequence, y->sequence);
-    o = o ? o : order(x->lane, y->lane);
-    o = o ? o : order(x->src, y->src);
-    o = o ? o : order(x->dst, y->dst);
-    o = o ? o : order(x->is_receive, y->is_receive);
-    return o ? o : order(x->stage, y->stage);
+    return CLAB_ORDER(x->comm, y->comm) ?: CLAB_ORDER(x->sequence, y->sequence) ?: CLAB_ORDER(x->lane, y->lane)
+        ?: CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->dst, y->dst) ?: CLAB_ORDER(x->is_receive, y->is_receive)
+        ?: CLAB_ORDER(x->stage, y->stage);
 }
 
 static int add_end(struct ends *ends, struct end end)

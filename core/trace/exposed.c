@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/trace/timeline.h"
 
 // An end of an interval: how many of each kind are open from then on changes.
@@ -14,8 +15,8 @@ struct edge {
 
 static int by_when(const void *a, const void *b)
 {
-    double x = ((const struct edge *)a)->when, y = ((const struct edge *)b)->when;
-    return (x > y) - (x < y);
+    const struct edge *x = a, *y = b;
+    return CLAB_ORDER(x->when, y->when);
 }
 
 int clab_timeline_exposed(const struct clab_interval communication[], int n, const struct clab_interval compute[],

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 #include "core/base/viewer.h"
 #include "core/trace/arrows.h"
@@ -42,44 +43,34 @@ int clab_timeline_add_spans(struct clab_timeline *timeline, const struct clab_ti
 
 static int by_begin(double a, double b, double a_end, double b_end)
 {
-    return a != b ? (a > b) - (a < b) : (a_end < b_end) - (a_end > b_end); // the longer first
+    return CLAB_ORDER(a, b) ?: CLAB_ORDER(b_end, a_end); // the longer first
 }
 
 static int by_process_and_begin(const void *a, const void *b)
 {
     const struct clab_timeline_call *x = a, *y = b;
-    const int o = x->process != y->process ? (x->process > y->process) - (x->process < y->process)
-                                           : by_begin(x->begin, y->begin, x->end, y->end);
-    return o ? o : (x->serial > y->serial) - (x->serial < y->serial);
+    return CLAB_ORDER(x->process, y->process) ?: by_begin(x->begin, y->begin, x->end, y->end)
+        ?: CLAB_ORDER(x->serial, y->serial);
 }
 
 static int by_row_and_begin(const void *a, const void *b)
 {
     const struct clab_timeline_span *x = a, *y = b;
-    if (x->process != y->process)
-        return (x->process > y->process) - (x->process < y->process);
-    if (x->row != y->row)
-        return (x->row > y->row) - (x->row < y->row);
-    return by_begin(x->begin, y->begin, x->end, y->end);
+    return CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->row, y->row)
+        ?: by_begin(x->begin, y->begin, x->end, y->end);
 }
 
 static int by_call(const void *a, const void *b)
 {
     const struct clab_timeline_stage *x = a, *y = b;
-    if (x->process != y->process)
-        return (x->process > y->process) - (x->process < y->process);
-    if (x->serial != y->serial)
-        return (x->serial > y->serial) - (x->serial < y->serial);
-    if (x->lane != y->lane)
-        return (x->lane > y->lane) - (x->lane < y->lane);
-    return (x->stage > y->stage) - (x->stage < y->stage);
+    return CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->serial, y->serial) ?: CLAB_ORDER(x->lane, y->lane)
+        ?: CLAB_ORDER(x->stage, y->stage);
 }
 
 static int by_serial(const void *a, const void *b)
 {
     const struct clab_timeline_call *x = a, *y = b;
-    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
-                                    : (x->serial > y->serial) - (x->serial < y->serial);
+    return CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->serial, y->serial);
 }
 
 static const struct clab_timeline_call *call_of(const struct clab_timeline *t, const struct clab_timeline_stage *s)
@@ -255,11 +246,8 @@ struct placed {
 static int by_lane_and_begin(const void *a, const void *b)
 {
     const struct clab_timeline_stage *x = ((const struct placed *)a)->stage, *y = ((const struct placed *)b)->stage;
-    if (x->process != y->process)
-        return (x->process > y->process) - (x->process < y->process);
-    if (x->lane != y->lane)
-        return (x->lane > y->lane) - (x->lane < y->lane);
-    return by_begin(x->begin, y->begin, x->end, y->end);
+    return CLAB_ORDER(x->process, y->process) ?: CLAB_ORDER(x->lane, y->lane)
+        ?: by_begin(x->begin, y->begin, x->end, y->end);
 }
 
 // The row of each stage, in rows_p[index].

@@ -15,6 +15,7 @@
 #include "cmd/report/findings/findings.h"
 #include "cmd/report/findings/marked.h"
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 
 enum { MOST_CONTENDERS = 16, FEW_SIZES = 4, MOST_FINDINGS = 500, SMALL = 1000000 };
@@ -231,7 +232,7 @@ static long long common_size(const struct report_picks *picks, const int begins[
 static int by_time(const void *a, const void *b)
 {
     const struct report_row *x = *(const struct report_row *const *)a, *y = *(const struct report_row *const *)b;
-    return (x->usec > y->usec) - (x->usec < y->usec);
+    return CLAB_ORDER(x->usec, y->usec);
 }
 
 static void make_contest(const struct report_picks *picks, int first, struct report_contest *contest_p)
@@ -375,12 +376,6 @@ static int compare_ranks(const struct report_picks *picks, int first, int end, s
 
 // ---- files ---------------------------------------------------------------------------------------------------
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int tell_predictions(const struct report_rows *rows, int source, double *errors, struct report_findings *f)
 {
     struct marked m;
@@ -392,7 +387,7 @@ static int tell_predictions(const struct report_rows *rows, int source, double *
     }
     if (n < FEW_SIZES)
         return CLAB_OK;
-    qsort(errors, (size_t)n, sizeof *errors, by_value);
+    qsort(errors, (size_t)n, sizeof *errors, clab_order_doubles);
     CLAB_TRY(marked_begin(rows, &m));
     marked_name(&m, rows->sources[source].file);
     fprintf(m.out, ": half of %d predictions are within %.3g %% of the measured time, three quarters within %.3g %%.", n,

@@ -8,39 +8,28 @@
 
 #include "cmd/report/findings/findings.h"
 #include "core/base/err.h"
+#include "core/base/order.h"
 
 enum { MOST = 20000 }; // rows that are looked at: comparing takes the square of settings
 
 static int order_work(const struct report_row *a, const struct report_row *b)
 {
-    int order = strcmp(a->collective, b->collective);
-    order = order ? order : strcmp(a->type, b->type);
-    order = order ? order : strcmp(a->op, b->op);
-    order = order ? order : strcmp(a->mode, b->mode);
-    order = order ? order : a->root - b->root;
-    return order ? order : a->is_in_place - b->is_in_place;
+    return strcmp(a->collective, b->collective) ?: strcmp(a->type, b->type) ?: strcmp(a->op, b->op)
+        ?: strcmp(a->mode, b->mode) ?: CLAB_ORDER(a->root, b->root) ?: CLAB_ORDER(a->is_in_place, b->is_in_place);
 }
 
 static int order_place(const struct report_rows *rows, const struct report_row *a, const struct report_row *b)
 {
-    int order = strcmp(a->backend, b->backend);
-    order = order ? order : strcmp(a->device, b->device);
     const struct report_source *x = &rows->sources[a->source], *y = &rows->sources[b->source];
-    order = order ? order : strcmp(x->machine, y->machine);
-    order = order ? order : strcmp(x->wire, y->wire);
-    return order ? order : strcmp(x->settings, y->settings);
+    return strcmp(a->backend, b->backend) ?: strcmp(a->device, b->device) ?: strcmp(x->machine, y->machine)
+        ?: strcmp(x->wire, y->wire) ?: strcmp(x->settings, y->settings);
 }
 
 static int order_rows(const void *a, const void *b, void *of)
 {
     const struct report_row *x = *(const struct report_row *const *)a, *y = *(const struct report_row *const *)b;
-    int order = order_work(x, y);
-    order = order ? order : order_place(of, x, y);
-    order = order ? order : (x->ranks > y->ranks) - (x->ranks < y->ranks);
-    order = order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-    order = order ? order : strcmp(x->algorithm, y->algorithm);
-    order = order ? order : (x->usec > y->usec) - (x->usec < y->usec);
-    return order ? order : (x > y) - (x < y); // as they were read
+    return order_work(x, y) ?: order_place(of, x, y) ?: CLAB_ORDER(x->ranks, y->ranks) ?: CLAB_ORDER(x->bytes, y->bytes)
+        ?: strcmp(x->algorithm, y->algorithm) ?: CLAB_ORDER(x->usec, y->usec) ?: CLAB_ORDER(x, y); // as they were read
 }
 
 bool report_is_same_work(const struct report_row *a, const struct report_row *b)

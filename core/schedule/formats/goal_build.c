@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 
 static const uint32_t most_operations = UINT32_MAX >> 1; // of a rank
@@ -147,9 +148,7 @@ int goal_build_end_rank(struct goal_builder *b)
 static int by_rank(const void *a, const void *b)
 {
     const struct goal_block *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
+    return CLAB_ORDER(x->rank, y->rank) ?: CLAB_ORDER(x->line, y->line);
 }
 
 // Blocks are sorted.

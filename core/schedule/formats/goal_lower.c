@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/schedule/formats/goal_lowering.h"
 
 enum { MOST_OPS = 1 << 26 };
@@ -62,14 +63,10 @@ static struct clab_step step_of(const struct lowering *w, const struct lower_nod
 static int by_stage(const void *a, const void *b)
 {
     const struct lower_node *x = *(struct lower_node *const *)a, *y = *(struct lower_node *const *)b;
-    bool x_calcs = x->op->type == CLAB_GOAL_CALC, y_calcs = y->op->type == CLAB_GOAL_CALC;
-    if (x->lane != y->lane)
-        return x->lane - y->lane;
-    if (x->level != y->level)
-        return x->level - y->level;
-    if (x_calcs != y_calcs) // what begins with the stage comes first
-        return x_calcs ? -1 : 1;
-    return x < y ? -1 : x > y;
+    const bool x_calcs = x->op->type == CLAB_GOAL_CALC, y_calcs = y->op->type == CLAB_GOAL_CALC;
+    return CLAB_ORDER(x->lane, y->lane) ?: CLAB_ORDER(x->level, y->level)
+        ?: CLAB_ORDER(y_calcs, x_calcs) // what begins with the stage comes first
+        ?: CLAB_ORDER(x, y);
 }
 
 static int emit(struct lowering *w, struct lower_node *node, struct clab_listing *listing)

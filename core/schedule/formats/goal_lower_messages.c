@@ -5,18 +5,14 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/schedule/formats/goal_lowering.h"
 
 static int by_key(const void *a, const void *b)
 {
     const struct lower_key *x = a, *y = b;
-    if (x->src != y->src)
-        return x->src < y->src ? -1 : 1;
-    if (x->dst != y->dst)
-        return x->dst < y->dst ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->dst, y->dst) ?: CLAB_ORDER(x->kind, y->kind)
+        ?: CLAB_ORDER(x->order, y->order);
 }
 
 // All messages, of a pair and kind (tag, or later lane) in order.

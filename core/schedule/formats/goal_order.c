@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 
 // Fills ops[] with the rank's operations, each as soon as all for which it waits are in. waits: (nops) room
 static void sort_rank(const struct clab_goal *goal, const struct clab_goal_rank *rank, int *waits, int *ops)
@@ -40,11 +41,7 @@ static bool is_sorted(const struct clab_goal *goal, const struct clab_goal_rank 
 static int by_op(const void *a, const void *b)
 {
     const struct goal_wait *x = a, *y = b;
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->on != y->on)
-        return x->on < y->on ? -1 : 1;
-    return x->begun - y->begun;
+    return CLAB_ORDER(x->op, y->op) ?: CLAB_ORDER(x->on, y->on) ?: CLAB_ORDER(x->begun, y->begun);
 }
 
 // places: (nops) where each operation stands. Returns how many waits there are.

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 #include "core/schedule/formats/msccl_inside.h"
 
@@ -244,13 +245,8 @@ static int add_blocks(struct lowering *w, int rank)
 static int by_stage(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank - y->rank;
-    if (x->lane != y->lane)
-        return x->lane - y->lane;
-    if (x->stage != y->stage)
-        return x->stage < y->stage ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return CLAB_ORDER(x->rank, y->rank) ?: CLAB_ORDER(x->lane, y->lane) ?: CLAB_ORDER(x->stage, y->stage)
+        ?: CLAB_ORDER(x->order, y->order);
 }
 
 // A stage that nothing is in is a stage all the same, if the file says so.
@@ -278,11 +274,8 @@ struct end {
 static int by_pair(const void *a, const void *b)
 {
     const struct end *x = a, *y = b;
-    if (x->src != y->src)
-        return x->src - y->src;
-    if (x->dst != y->dst)
-        return x->dst - y->dst;
-    return x->lane != y->lane ? x->lane - y->lane : x->part - y->part;
+    return CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->dst, y->dst) ?: CLAB_ORDER(x->lane, y->lane)
+        ?: CLAB_ORDER(x->part, y->part);
 }
 
 static int compare_ends(const struct lowering *w, const struct end *sends, int nsends, const struct end *receives,

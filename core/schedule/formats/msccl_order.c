@@ -17,6 +17,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 
 enum { NONE = -1 };
@@ -66,9 +67,7 @@ struct end {
 static int compare_ends(const void *a, const void *b)
 {
     const struct end *x = a, *y = b;
-    if (x->src != y->src)
-        return x->src - y->src;
-    return x->dst != y->dst ? x->dst - y->dst : x->channel - y->channel;
+    return CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->dst, y->dst) ?: CLAB_ORDER(x->channel, y->channel);
 }
 
 static int count_messages(const struct clab_msccl *m, int block, bool sends)
@@ -447,9 +446,7 @@ struct change {
 static int by_chunk(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
-    if (x->chunk != y->chunk)
-        return x->chunk < y->chunk ? -1 : 1;
-    return x->round - y->round;
+    return CLAB_ORDER(x->chunk, y->chunk) ?: CLAB_ORDER(x->round, y->round);
 }
 
 struct changes {

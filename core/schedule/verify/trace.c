@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "core/base/vector.h"
 #include "core/schedule/formats/listing.h"
 
@@ -135,33 +136,21 @@ long clab_trace_stage_end(const struct clab_trace *trace, int lane, int rank, in
 static int by_landing(const void *a, const void *b)
 {
     const struct clab_message *x = a, *y = b;
-    if (x->lands != y->lands)
-        return x->lands < y->lands ? -1 : 1;
-    if (x->lane != y->lane)
-        return x->lane - y->lane;
-    if (x->leaves != y->leaves)
-        return x->leaves < y->leaves ? -1 : 1;
-    return x->src != y->src ? x->src - y->src : x->dst - y->dst;
+    return CLAB_ORDER(x->lands, y->lands) ?: CLAB_ORDER(x->lane, y->lane) ?: CLAB_ORDER(x->leaves, y->leaves)
+        ?: CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->dst, y->dst);
 }
 
 static int by_leaving(const void *a, const void *b)
 {
     const struct clab_message *x = a, *y = b;
-    if (x->leaves != y->leaves)
-        return x->leaves < y->leaves ? -1 : 1;
-    return x->src != y->src ? x->src - y->src : x->lane - y->lane;
+    return CLAB_ORDER(x->leaves, y->leaves) ?: CLAB_ORDER(x->src, y->src) ?: CLAB_ORDER(x->lane, y->lane);
 }
 
 static int by_time(const void *a, const void *b)
 {
     const struct clab_change *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank - y->rank;
-    if (x->buffer != y->buffer)
-        return x->buffer < y->buffer ? -1 : 1;
-    return x->cell != y->cell ? x->cell - y->cell : x->stage - y->stage;
+    return CLAB_ORDER(x->time, y->time) ?: CLAB_ORDER(x->rank, y->rank) ?: CLAB_ORDER(x->buffer, y->buffer)
+        ?: CLAB_ORDER(x->cell, y->cell) ?: CLAB_ORDER(x->stage, y->stage);
 }
 
 static void sort(void *array, size_t n, size_t each, int (*compare)(const void *, const void *))
