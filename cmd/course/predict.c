@@ -306,17 +306,6 @@ static const char doc[] =
     "Without a terminal, opens that file in your editor. The first run of the lab locks your predictions.\n\n"
     "Example: ./commlab predict 07";
 
-static int take_id(const char *text, void *into)
-{
-    struct request *request = into;
-    if (request->id) {
-        clab_error("predict: '%s' and '%s': give one lab", request->id, text);
-        return CLAB_EINVAL;
-    }
-    request->id = text;
-    return CLAB_OK;
-}
-
 // A unit without a predict.txt asks nothing.
 static int load(struct session *s)
 {
@@ -335,7 +324,7 @@ static int load(struct session *s)
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {
-        .options = options, .arguments = "NN", .about = doc, .argument = take_id};
+        .options = options, .arguments = "NN", .about = doc, CLAB_ONE(struct request, id, "give one lab")};
     struct session s = {0};
     if (clab_options_parse(&line, argc, argv, &s.request))
         return STATUS_USAGE;

@@ -42,17 +42,6 @@ bool start_is_homework(int argc, char **argv)
     return false;
 }
 
-static int take_id(const char *text, void *into)
-{
-    struct request *request = into;
-    if (request->id) {
-        clab_error("start: '%s' and '%s': give one homework", request->id, text);
-        return CLAB_EINVAL;
-    }
-    request->id = text;
-    return CLAB_OK;
-}
-
 // Copy a file of starter/ to the student's folder, and say so.
 static int copy(const struct request *request, const char *name)
 {
@@ -175,7 +164,7 @@ int start_homework(int argc, char **argv)
         .about = "Copy the files of a homework, h1 to h5, to work/HOMEWORK, and write those that are this student's own. "
                  "What is there already stays as it is; your own files are written again, always the same. "
                  "work/HOMEWORK/student.txt keeps the ID: another one is refused.",
-        .argument = take_id};
+        CLAB_ONE(struct request, id, "give one homework")};
     struct request request = {0};
     int err = clab_options_parse(&line, argc, argv, &request);
     if (!err)

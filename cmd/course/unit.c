@@ -214,23 +214,12 @@ struct request {
     const char *command, *id;
 };
 
-static int take_id(const char *text, void *into)
-{
-    struct request *request = into;
-    if (request->id) {
-        clab_error("%s: '%s' and '%s': give one unit", request->command, request->id, text);
-        return CLAB_EINVAL;
-    }
-    request->id = text;
-    return CLAB_OK;
-}
-
 int course_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
                  const struct course_unit **unit_p)
 {
     static const struct clab_option none[] = {{0}};
     const struct clab_command_line line = {
-        .options = none, .arguments = is_optional ? "[UNIT]" : "UNIT", .about = about, .argument = take_id};
+        .options = none, .arguments = is_optional ? "[UNIT]" : "UNIT", .about = about, CLAB_ONE(struct request, id, "give one unit")};
     const char *name = strchr(argv[0], ' ');
     struct request request = {.command = name ? name + 1 : argv[0]};
     *course_p = (struct course){0};

@@ -47,17 +47,6 @@ static const char doc[] =
     "you see their effect on two cores. `all` runs every lab there is, one by one.\n\n"
     "Example: ./commlab lab 07 -n 2 --emulate 1gbe";
 
-static int take_lab(const char *text, void *into)
-{
-    struct lab_request *r = into;
-    if (r->lab) {
-        clab_error("lab: '%s' and '%s': one lab at a time, or all", r->lab, text);
-        return CLAB_EINVAL;
-    }
-    r->lab = text;
-    return CLAB_OK;
-}
-
 // A list of numbers from the command line in place of lab.conf's.
 static int override_words(const char *option, const char *list, struct lab_words *words)
 {
@@ -173,7 +162,7 @@ static void check_emulate(struct lab_request *r)
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p)
 {
     static const struct clab_command_line line = {
-        .options = options, .arguments = "NN|all", .about = doc, .argument = take_lab};
+        .options = options, .arguments = "NN|all", .about = doc, CLAB_ONE(struct lab_request, lab, "one lab at a time, or all")};
     struct lab_request request = {.command = kit_command_line(argc, argv)};
     if (clab_options_parse(&line, argc, argv, &request))
         exit(STATUS_USAGE);

@@ -61,17 +61,6 @@ static const struct clab_option options[] = {
     {0},
 };
 
-static int take_folder(const char *text, void *into)
-{
-    struct request *request = into;
-    if (request->results) {
-        clab_error("report: '%s' and '%s': name one folder", request->results, text);
-        return CLAB_EINVAL;
-    }
-    request->results = text;
-    return CLAB_OK;
-}
-
 // ---- folders -------------------------------------------------------------------------------------------------
 
 // The folder `told`, or if that is NULL `name` below `parent`. Freed by the caller.
@@ -263,7 +252,7 @@ static int run(int argc, char **argv)
                  "DIR has the results (results/): CSV files of bench, bench --matrix, lab and sim, of this machine or of "
                  "others, what nccl-tests has printed (*.txt, *.log), and traces (*.json). Beside the page go "
                  "combined_benchmark.csv, full_results.md, summary_by_config.md and analysis.txt.",
-        .argument = take_folder};
+        CLAB_ONE(struct request, results, "name one folder")};
     struct request request = {0};
     struct session session = {0};
     if (training_is_rank(argc, argv))

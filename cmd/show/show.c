@@ -235,21 +235,10 @@ static const char doc[] =
     "receives at most one. `buffers`: bytes as a multiple of the collective's whole buffer. `--format html "
     "--output ring.html` writes a page for a browser, which plays the rounds of up to 16 ranks; it needs no network.";
 
-static int take_name(const char *text, void *into)
-{
-    struct arguments *arguments = into;
-    if (arguments->name) {
-        clab_error("show: '%s' and '%s': one algorithm at a time", arguments->name, text);
-        return CLAB_EINVAL;
-    }
-    arguments->name = text;
-    return CLAB_OK;
-}
-
 static int run(int argc, char **argv)
 {
     static const struct clab_command_line line = {
-        .options = options, .arguments = "[ALGORITHM]", .about = doc, .argument = take_name};
+        .options = options, .arguments = "[ALGORITHM]", .about = doc, CLAB_ONE(ARGUMENTS, name, "one algorithm at a time")};
     struct arguments arguments = {.problem = {.nranks = 4}, .bytes = 1 << 20};
     if (clab_options_parse(&line, argc, argv, &arguments))
         return STATUS_USAGE;

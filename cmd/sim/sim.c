@@ -39,18 +39,6 @@ static const char in_network[] = "in_network"; // the switches reduce: no rank h
 
 #define REQUEST struct sim_request
 
-static int take_collective(const char *text, void *into)
-{
-    struct sim_request *r = into;
-    if (r->collective) {
-        clab_error("sim: '%s' and '%s': one collective at a time; `commlab sim sweep` takes several", r->collective,
-                   text);
-        return CLAB_EINVAL;
-    }
-    r->collective = text;
-    return CLAB_OK;
-}
-
 static const char *engine_name(int i)
 {
     return clab_sim_engine_name((enum clab_sim_engine)i);
@@ -418,7 +406,7 @@ static int run(int argc, char **argv)
     static const struct clab_command_line line = {.options = options,
                                                   .arguments = "COLLECTIVE\nsweep [COLLECTIVE...]\ntrain\nlinks\npaths",
                                                   .about = doc,
-                                                  .argument = take_collective};
+                                                  CLAB_ONE(REQUEST, collective, "one collective at a time; `commlab sim sweep` takes several")};
     struct sim_request request = {.algorithm = "all",
                                   .type = CLAB_F32,
                                   .bytes = 1 << 20,

@@ -275,10 +275,23 @@ static int parse(struct parsing *p)
     return err;
 }
 
+static int take_one(const struct parsing *p, const char *text)
+{
+    const char **one = (const char **)((char *)p->into + p->line->one_at);
+    if (*one) {
+        clab_error("%s: '%s' and '%s': %s", p->short_name, *one, text, p->line->one);
+        return CLAB_EINVAL;
+    }
+    *one = text;
+    return CLAB_OK;
+}
+
 static int take_argument(const struct parsing *p, const char *text)
 {
     if (p->line->argument)
         return p->line->argument(text, p->into);
+    if (p->line->one)
+        return take_one(p, text);
     clab_error("%s: '%s' is too much: it takes flags only; `%s --help` lists them", p->short_name, text, p->name);
     return CLAB_EINVAL;
 }

@@ -84,12 +84,18 @@ struct clab_option {
         .type = CLAB_OPTION_TABLE, .at = offsetof(s, member), .table = (rows) \
     }
 
+// For a command's line: the place of its one word, and what to say to two.
+#define CLAB_ONE(s, member, remedy) .one = (remedy), .one_at = CLAB_AT(s, member, const char *)
+
 // A command's line.
 struct clab_command_line {
     const struct clab_option *options;             // ended by {0}
     const char *arguments;                         // what --help calls words that are no flags: "[COLLECTIVE...]"
     const char *about;                             // for --help: above the flags, and, behind a \v, below
     int (*argument)(const char *text, void *into); // takes each such word, after all flags; NULL: it refuses them
+    // Or one such word at most (CLAB_ONE) becomes the const char * at one_at; `one` is the remedy where there are two.
+    const char *one;
+    size_t one_at;
     // Or the first such word and all behind it, flags too, become the char ** at rest_at.
     bool has_rest;
     size_t rest_at;
