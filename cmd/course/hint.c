@@ -81,16 +81,10 @@ static int hint(const struct course *course, const struct course_unit *unit)
 
 static int run(int argc, char **argv)
 {
-    struct course course;
-    const struct course_unit *unit;
-    int err = course_asked(argc, argv,
-                           "Print the hints of a unit: each time one more, with those before it above. The first hint "
-                           "is the idea, the second what stays true, the third how to write it.",
-                           false, &course, &unit);
-    if (!err)
-        err = hint(&course, unit);
-    course_close(&course);
-    return command_status(err);
+    return course_run(argc, argv,
+                      "Print the hints of a unit: each time one more, with those before it above. The first hint "
+                      "is the idea, the second what stays true, the third how to write it.",
+                      false, hint);
 }
 
 const struct clab_command cmd_hint = {"hint", "a hint for a unit: each time one more", run};

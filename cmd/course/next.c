@@ -40,16 +40,10 @@ static int next(const struct course *course, const struct course_unit *unit)
 
 static int run(int argc, char **argv)
 {
-    struct course course;
-    const struct course_unit *unit;
-    int err = course_asked(argc, argv,
-                           "Say what to do now: one command, and why. The units are done in this order: the primer, "
-                           "p1 to p5, then the labs by their numbers. With UNIT: what to do now in that unit.",
-                           true, &course, &unit);
-    if (!err)
-        err = next(&course, unit);
-    course_close(&course);
-    return command_status(err);
+    return course_run(argc, argv,
+                      "Say what to do now: one command, and why. The units are done in this order: the primer, "
+                      "p1 to p5, then the labs by their numbers. With UNIT: what to do now in that unit.",
+                      true, next);
 }
 
 const struct clab_command cmd_next = {"next", "what to do now: one command, and why", run};

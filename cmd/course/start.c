@@ -53,19 +53,13 @@ static int start(const struct course *course, const struct course_unit *unit)
 
 static int run_start(int argc, char **argv)
 {
-    struct course course;
-    const struct course_unit *unit;
     if (start_is_homework(argc, argv))
         return start_homework(argc, argv);
-    int err = course_asked(argc, argv,
-                           "Copy the program of a unit to work/UNIT/mine.c: it has a mistake, which you mend. A file "
-                           "that is there already stays as it is. UNIT is p1 to p5 of the primer, or the number of a "
-                           "lab. Of a homework: start h2 --student ID (start h2 --help).",
-                           false, &course, &unit);
-    if (!err)
-        err = start(&course, unit);
-    course_close(&course);
-    return command_status(err);
+    return course_run(argc, argv,
+                      "Copy the program of a unit to work/UNIT/mine.c: it has a mistake, which you mend. A file "
+                      "that is there already stays as it is. UNIT is p1 to p5 of the primer, or the number of a "
+                      "lab. Of a homework: start h2 --student ID (start h2 --help).",
+                      false, start);
 }
 
 static int reset(const struct course *course, const struct course_unit *unit)
@@ -81,16 +75,10 @@ static int reset(const struct course *course, const struct course_unit *unit)
 
 static int run_reset(int argc, char **argv)
 {
-    struct course course;
-    const struct course_unit *unit;
-    int err = course_asked(argc, argv,
-                           "Begin the program of a unit anew. Yours is kept as work/UNIT/mine.1.c (then mine.2.c, and "
-                           "so on), and work/UNIT/mine.c is again a copy of the unit's before.c.",
-                           false, &course, &unit);
-    if (!err)
-        err = reset(&course, unit);
-    course_close(&course);
-    return command_status(err);
+    return course_run(argc, argv,
+                      "Begin the program of a unit anew. Yours is kept as work/UNIT/mine.1.c (then mine.2.c, and "
+                      "so on), and work/UNIT/mine.c is again a copy of the unit's before.c.",
+                      false, reset);
 }
 
 const struct clab_command cmd_start = {"start", "get the program of a unit, to mend it", run_start};

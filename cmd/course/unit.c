@@ -16,6 +16,7 @@
 #include "core/base/options.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"
+#include "cmd/command.h"
 #include "cmd/kit/kit.h"
 
 // ---- one unit ------------------------------------------------------------------------------------------------
@@ -214,21 +215,33 @@ struct request {
     const char *command, *id;
 };
 
-int course_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
-                 const struct course_unit **unit_p)
+static int find_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
+                      const struct course_unit **unit_p)
 {
     static const struct clab_option none[] = {{0}};
-    const struct clab_command_line line = {
-        .options = none, .arguments = is_optional ? "[UNIT]" : "UNIT", .about = about, CLAB_ONE(struct request, id, "give one unit")};
+    const struct clab_command_line line = {.options = none,
+                                           .arguments = is_optional ? "[UNIT]" : "UNIT",
+                                           .about = about,
+                                           CLAB_ONE(struct request, id, "give one unit")};
     const char *name = strchr(argv[0], ' ');
     struct request request = {.command = name ? name + 1 : argv[0]};
-    *course_p = (struct course){0};
     CLAB_TRY(clab_options_parse(&line, argc, argv, &request));
     CLAB_TRY(course_open(course_p));
-    *unit_p = NULL;
     if (is_optional && !request.id)
         return CLAB_OK;
     return course_find(course_p, request.command, request.id, unit_p);
+}
+
+int course_run(int argc, char **argv, const char *about, bool is_optional,
+               int (*act)(const struct course *course, const struct course_unit *unit))
+{
+    struct course course = {0};
+    const struct course_unit *unit = NULL;
+    int err = find_asked(argc, argv, about, is_optional, &course, &unit);
+    if (!err)
+        err = act(&course, unit);
+    course_close(&course);
+    return command_status(err);
 }
 
 // ---- paths ---------------------------------------------------------------------------------------------------

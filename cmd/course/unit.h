@@ -33,12 +33,11 @@ void course_close(struct course *course);
 //   errors:  CLAB_EINVAL, logged with the nearest word and all ids
 int course_find(const struct course *course, const char *command, const char *id, const struct course_unit **unit_p);
 
-// For a command that takes one unit and no flag but --help: open the course and find the unit. argv[0] is "commlab
-// NAME". `about` is for --help. The caller closes the course, also after an error.
-//   is_optional: without a unit, *unit_p is NULL
-//   errors: CLAB_EINVAL (logged), those of course_open
-int course_asked(int argc, char **argv, const char *about, bool is_optional, struct course *course_p,
-                 const struct course_unit **unit_p);
+// Run a command that takes one unit and no flag but --help. argv[0] is "commlab NAME". `about` is for --help. Returns
+// its exit status.
+//   is_optional: without a unit, `act` gets NULL
+int course_run(int argc, char **argv, const char *about, bool is_optional,
+               int (*act)(const struct course *course, const struct course_unit *unit));
 
 // Whole paths: of the unit's own file ("before.c", "hints/2.md"), of the student's ("mine.c", "predict.txt"; "": the
 // folder work/07), and of a file in work/ itself ("progress.txt").
