@@ -15,6 +15,7 @@
 #include "core/base/order.h"
 #include "core/base/output.h"
 #include "core/base/stats.h"
+#include "core/base/text.h"
 #include "core/base/vector.h"
 
 static const char style[] =
@@ -44,14 +45,7 @@ static void put_most(FILE *out, const char *text, size_t most)
     const bool is_cut = n > most;
     for (n = is_cut ? most : n; is_cut && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
         n--;
-    for (size_t i = 0; i < n; i++)
-        switch (text[i]) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc(text[i], out);
-        }
+    clab_put_escaped(out, text, n);
     fputs(is_cut ? "…" : "", out);
 }
 

@@ -2,6 +2,7 @@
 // What comes of a grading: a table, and files for instructors and platforms (inside.h).
 // Source of the names in results.json: Gradescope's autograder specifications.
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/output.h"
 #include "core/base/table.h"
+#include "core/base/text.h"
 
 static double points_of(const struct grading *g, int i)
 {
@@ -93,26 +95,14 @@ static int write_table(const struct grading *g, const char *csv, const char *jso
 
 // ---- JUnit -----------------------------------------------------------------------------------------------------
 
-static void put_xml(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc(*text, out);
-        }
-}
-
 static void put_case(FILE *out, const struct grading *g, int i)
 {
     fprintf(out, "  <testcase classname=\"%s\" name=\"", g->id);
-    put_xml(out, g->homework->tests[i].title);
+    clab_put_escaped(out, g->homework->tests[i].title, SIZE_MAX);
     fputs("\">", out);
     if (!is_full(g, i)) {
         fprintf(out, "<failure message=\"%.2f of %.0f points\">", points_of(g, i), g->homework->tests[i].points);
-        put_xml(out, text_of(g, i));
+        clab_put_escaped(out, text_of(g, i), SIZE_MAX);
         fputs("</failure>", out);
     }
     fputs("</testcase>\n", out);

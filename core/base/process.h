@@ -24,6 +24,6 @@ bool clab_process_has_ended(const struct clab_process *process);
 //   errors: CLAB_ESYS (/proc can not be read, errno says why), CLAB_ENOMEM
 int clab_process_list(struct clab_process **list_p, int *n_p);
 
-// The number from 0 to INT_MAX in `variable` of the environment that a process was started with. -1: it has none, or may
-// not be read.
+// The number from 0 to INT_MAX in `variable` of the environment that a process was started with. -1: it has none, or
+// may not be read.
 int clab_process_variable(pid_t pid, const char *variable);

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 void clab_text_add(struct clab_text *text, const char *format, ...)
@@ -68,4 +67,18 @@ void clab_make_utf8(char *text)
     for (size_t bytes; *text; text += bytes ? bytes : 1)
         if (!(bytes = clab_utf8_bytes(text)))
             *text = '?';
+}
+
+// ---- XML and HTML --------------------------------------------------------------------------------------------
+
+void clab_put_escaped(FILE *out, const char *text, size_t most)
+{
+    for (const char *end = text + strnlen(text, most); text < end; text++)
+        switch (*text) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        default: fputc(*text, out);
+        }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT Text: building one in a buffer of fixed size, where what does not fit is cut off; the
-// words of a comma-separated list; and UTF-8.
+// words of a comma-separated list; UTF-8; and text within XML and HTML.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct clab_text {
     char *at;
@@ -33,3 +34,6 @@ size_t clab_utf8_bytes(const char *text);
 bool clab_is_utf8(const char *text);
 // Replace each byte that is not UTF-8 by a question mark.
 void clab_make_utf8(char *text);
+
+// Write at most `most` bytes of the text so that XML and HTML show them as they are, also within quotes.
+void clab_put_escaped(FILE *out, const char *text, size_t most);

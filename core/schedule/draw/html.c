@@ -9,10 +9,12 @@
 #include "core/base/called.h"
 #include "core/schedule/draw/html.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/schedule/formats/listing.h"
 
@@ -21,14 +23,7 @@
 // Names of schedules that were read from files may hold anything.
 static void put_text(FILE *out, const char *text)
 {
-    for (; *text; text++)
-        switch (*text) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc(*text, out);
-        }
+    clab_put_escaped(out, text, SIZE_MAX);
 }
 
 static void put_title(const struct clab_page *page)

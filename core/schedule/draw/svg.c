@@ -6,10 +6,12 @@
 
 #include "core/schedule/draw/draw.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/text.h"
 
 #define INK      "#222222"
 #define FAINT    "#bbbbbb"
@@ -92,17 +94,6 @@ static double y_of(const struct layout *l, double rank)
     return l->top + rank * l->rank_height;
 }
 
-static void escape(const char *text, FILE *out)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        default: fputc(*text, out);
-        }
-}
-
 // ---- frame ---------------------------------------------------------------------------------------------------
 
 static void draw_styles(const struct layout *l, FILE *out)
@@ -135,7 +126,7 @@ static void open_svg(const struct clab_trace *trace, const struct layout *l, FIL
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"" INK "\">\n<title>",
             l->width, l->height, l->width, l->height);
-    escape(title, out);
+    clab_put_escaped(out, title, SIZE_MAX);
     fprintf(out,
             "</title>\n<desc>Space-time diagram: one line per rank, time to the right, one arrow per message.%s</desc>\n",
             l->slide ? "" : " Below: one row per rank, one column per chunk, darker with more inputs.");
@@ -148,9 +139,9 @@ static void draw_title(const struct clab_trace *trace, FILE *out)
     char title[200];
     clab_trace_title(trace, title);
     fprintf(out, "<text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"bold\">");
-    escape(title, out);
+    clab_put_escaped(out, title, SIZE_MAX);
     fprintf(out, "</text>\n<text x=\"16\" y=\"44\">");
-    escape(trace->algorithm->title, out);
+    clab_put_escaped(out, trace->algorithm->title, SIZE_MAX);
     fprintf(out, "</text>\n");
 }
 
