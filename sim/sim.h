@@ -39,7 +39,6 @@ enum clab_sim_engine { CLAB_SIM_ENGINES(X) CLAB_ENGINES };
 #undef X
 
 const char *clab_sim_engine_name(enum clab_sim_engine engine);
-int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p); // CLAB_ENOENT
 
 // What is priced besides the problem itself.
 struct clab_sim_options {

@@ -40,10 +40,6 @@ struct mpi_endpoint {
 int mpi_error(int code);
 #define MPI_TRY(call) CLAB_TRY(mpi_error(call))
 
-// MPI can not cancel the operations of a failed communicator. So the process will exit without MPI_Finalize, and mpirun
-// then ends the others.
-void mpi_give_up(void);
-
 // ---- types.c -------------------------------------------------------------------------------------------------
 
 // Once, after MPI_Init; and before MPI_Finalize.

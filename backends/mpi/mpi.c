@@ -35,7 +35,9 @@ int mpi_error(int code)
     return CLAB_EPEER;
 }
 
-void mpi_give_up(void)
+// MPI can not cancel the operations of a failed communicator. So the process will exit without MPI_Finalize, and mpirun
+// then ends the others.
+static void give_up(void)
 {
     is_broken = true;
 }
@@ -178,7 +180,7 @@ static void close(struct clab_endpoint *base, bool failed)
 {
     struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
     if (failed)
-        mpi_give_up();
+        give_up();
     else
         MPI_Comm_free(&endpoint->comm);
     mpi_messages_free(endpoint);

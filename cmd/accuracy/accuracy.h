@@ -62,8 +62,6 @@ const struct accuracy_row *accuracy_again(const struct accuracy_rows *rows, cons
 // moved.
 double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_row *row);
 
-// Whether the interval of its median is wider than +-5 %: something else ran.
-bool accuracy_is_unsteady(const struct accuracy_row *row);
 // Whether its measurement was disturbed: it is unsteady, or its cores were in none of the places that `net` describes.
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net);
 

@@ -59,7 +59,8 @@ double accuracy_noise(const struct accuracy_rows *rows, const struct accuracy_ro
     return again && clab_placement_is_same(row->batch.probed, again->batch.probed) ? distance(row, again) : NAN;
 }
 
-bool accuracy_is_unsteady(const struct accuracy_row *row)
+// Whether the interval of its median is wider than +-5 %: something else ran.
+static bool is_unsteady(const struct accuracy_row *row)
 {
     return row->spread > steady;
 }
@@ -74,8 +75,8 @@ bool accuracy_is_better(const struct accuracy_row *a, const struct accuracy_row 
     const double call_a = a->batch.probed.call, call_b = b->batch.probed.call;
     if (is_placed(a, net) != is_placed(b, net))
         return is_placed(a, net);
-    if (accuracy_is_unsteady(a) != accuracy_is_unsteady(b))
-        return accuracy_is_unsteady(b);
+    if (is_unsteady(a) != is_unsteady(b))
+        return is_unsteady(b);
     if (!probe_is_calm(call_a, call_b) || !probe_is_calm(call_b, call_a))
         return call_a < call_b;
     return a->spread < b->spread;
@@ -90,7 +91,7 @@ bool accuracy_is_slowed(const struct accuracy_row *row, const struct clab_net *n
 
 bool accuracy_is_disturbed(const struct accuracy_row *row, const struct clab_net *net)
 {
-    return accuracy_is_unsteady(row) || !is_placed(row, net);
+    return is_unsteady(row) || !is_placed(row, net);
 }
 
 // ---- held-out sizes --------------------------------------------------------------------------------------------

@@ -92,6 +92,3 @@ void doctor_gpus(struct doctor *doctor);        // driver, devices, links
 void doctor_nccl(struct doctor *doctor);        // CUDA's runtime and NCCL
 void doctor_environment(struct doctor *doctor); // NCCL_*, CUDA_*, CLAB_*
 void doctor_results(struct doctor *doctor);     // secrets in files that earlier versions wrote
-
-// Check the variables in `environment`, which has the form of environ.
-void doctor_variables(struct doctor *doctor, char *const environment[]);

@@ -113,7 +113,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void doctor_variables(struct doctor *doctor, char *const environment[])
+// Check the variables in `environment`, which has the form of environ.
+static void check_variables(struct doctor *doctor, char *const environment[])
 {
     int n = 0, set = 0;
     doctor->section = "Environment";
@@ -137,5 +138,5 @@ void doctor_variables(struct doctor *doctor, char *const environment[])
 
 void doctor_environment(struct doctor *doctor)
 {
-    doctor_variables(doctor, environ);
+    check_variables(doctor, environ);
 }

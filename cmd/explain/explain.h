@@ -17,9 +17,6 @@ struct explained {
     const struct nccl_log *nccl;
 };
 
-// What an entry is to this log: "likely cause", "follows from it" and so on. 0 <= i < n
-const char *explain_role(const struct explained *e, int i);
-
 void explain_print(const struct explained *e, bool all, FILE *out);       // (print.c)
 int explain_print_json(const struct explained *e, FILE *out);             // errors: CLAB_EUNSUPPORTED, CLAB_ENOMEM, CLAB_EIO
 void explain_print_nccl(const struct nccl_log *log, bool all, FILE *out); // (print_nccl.c)

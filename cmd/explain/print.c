@@ -13,7 +13,8 @@
 
 enum { INDENT = 3, DEEP = 8 };
 
-const char *explain_role(const struct explained *e, int i)
+// What an entry is to this log: "likely cause", "follows from it" and so on. 0 <= i < n
+static const char *role_of(const struct explained *e, int i)
 {
     const enum known_kind first = e->found[0]->kind, kind = e->found[i]->kind;
     if (kind == KNOWN_SLOW)
@@ -62,7 +63,7 @@ static void print_place(const struct known_error *error, FILE *out)
 static void print_one(const struct explained *e, int i, bool all, FILE *out)
 {
     const struct known_error *error = e->found[i];
-    int at = fprintf(out, "%d. %s: ", i + 1, explain_role(e, i));
+    int at = fprintf(out, "%d. %s: ", i + 1, role_of(e, i));
     at = kit_print_words(error->what, at, INDENT, out);
     if (!all && i > 0 && error->kind == KNOWN_FOLLOW) { // its remedy is the cause's
         fprintf(out, " [%s], line %ld\n", error->name, error->first);
@@ -151,7 +152,7 @@ static void add_one(struct clab_json *list, const struct explained *e, int i)
     struct clab_json *one = clab_json_add_object(list, NULL);
     clab_json_add(one, "name", clab_cell_text(error->name));
     clab_json_add(one, "kind", clab_cell_text(known_kind_names[error->kind]));
-    clab_json_add(one, "role", clab_cell_text(explain_role(e, i)));
+    clab_json_add(one, "role", clab_cell_text(role_of(e, i)));
     clab_json_add(one, "line", clab_cell_integer(error->first));
     clab_json_add(one, "count", clab_cell_integer(error->count));
     clab_json_add(one, "text", clab_cell_text(error->line));

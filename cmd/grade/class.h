@@ -85,5 +85,3 @@ int class_ask(const struct class *class, const char *path, struct class_student 
 int class_questions(const struct class *class, const char *path);
 // DIR/HW.jplag: submissions/ID/FILE and base/FILE.
 int class_jplag(const struct class *class, const char *root);
-// What was handed in of a homework that wants a whole folder: whether people wrote this file.
-bool class_is_written(const char *name);

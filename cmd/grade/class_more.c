@@ -95,7 +95,8 @@ int class_questions(const struct class *class, const char *path)
 
 enum { MOST = 1 << 20 };
 
-bool class_is_written(const char *name)
+// What was handed in of a homework that wants a whole folder: whether people wrote this file.
+static bool is_written(const char *name)
 {
     const char *end = strrchr(name, '.');
     return name[0] != '.' && end && strcmp(name, "student.txt") &&
@@ -137,7 +138,7 @@ static int copy_written(const struct class *class, const char *from, const char 
     int err = CLAB_OK;
     DIR *folder = opendir(from);
     for (struct dirent *entry; folder && !err && (entry = readdir(folder));)
-        if (is_folder ? class_is_written(entry->d_name) : !strcmp(entry->d_name, file)) {
+        if (is_folder ? is_written(entry->d_name) : !strcmp(entry->d_name, file)) {
             snprintf(path, sizeof path, "%s/%s", from, entry->d_name);
             err = copy_file(path, to, entry->d_name);
         }

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-int kit_width(const char *text, size_t bytes)
+// The columns that `bytes` bytes of UTF-8 take.
+static int width_of(const char *text, size_t bytes)
 {
     int columns = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -17,10 +18,10 @@ int kit_print_words(const char *text, int at, int indent, FILE *out)
 {
     while (text[strspn(text, " ")]) {
         const size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
-        const int columns = (int)blanks + kit_width(text + blanks, word);
+        const int columns = (int)blanks + width_of(text + blanks, word);
         if (at + columns > KIT_COLUMNS && at > indent) {
             fprintf(out, "\n%*s", indent, "");
-            at = indent + kit_width(text + blanks, word);
+            at = indent + width_of(text + blanks, word);
             fprintf(out, "%.*s", (int)word, text + blanks);
         } else {
             fprintf(out, "%.*s", (int)(blanks + word), text);

@@ -7,9 +7,6 @@
 
 enum { KIT_COLUMNS = 120 };
 
-// The columns that `bytes` bytes of UTF-8 take.
-int kit_width(const char *text, size_t bytes);
-
 // Print the words of `text` from column `at` on, and return the column behind them. A word that would pass the last
 // column begins a new line, behind `indent` blanks. Blanks between words stay, so that tables keep their columns.
 int kit_print_words(const char *text, int at, int indent, FILE *out);

@@ -10,7 +10,7 @@
 #include "core/base/nearest.h"
 #include "core/base/text.h"
 
-const char *clab_names_at(const struct clab_names *names, int i)
+static const char *name_at(const struct clab_names *names, int i)
 {
     return names->words ? names->words[i] : names->name(i);
 }
@@ -21,8 +21,8 @@ static void refuse(const struct clab_names *names, const char *flag, const char 
     struct clab_text there_are = clab_text_begin(room, sizeof room);
     struct clab_nearest nearest = clab_nearest_to(text, length);
     for (int i = 0; i < names->count; i++) {
-        clab_nearest_offer(&nearest, clab_names_at(names, i));
-        clab_text_add(&there_are, " %s", clab_names_at(names, i));
+        clab_nearest_offer(&nearest, name_at(names, i));
+        clab_text_add(&there_are, " %s", name_at(names, i));
     }
     clab_error("%s: there is no '%.*s'%s; there are:%s", flag, (int)length, text, clab_nearest_hint(&nearest), room);
 }
@@ -30,7 +30,7 @@ static void refuse(const struct clab_names *names, const char *flag, const char 
 int clab_names_find(const struct clab_names *names, const char *flag, const char *text, size_t length)
 {
     for (int i = 0; i < names->count; i++)
-        if (strlen(clab_names_at(names, i)) == length && !strncmp(clab_names_at(names, i), text, length))
+        if (strlen(name_at(names, i)) == length && !strncmp(name_at(names, i), text, length))
             return i;
     refuse(names, flag, text, length);
     return -1;

@@ -16,8 +16,6 @@ struct clab_names {
     ((const struct clab_names){sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), \
                                (const char *const[]){__VA_ARGS__}, NULL})
 
-const char *clab_names_at(const struct clab_names *names, int i);
-
 // The number of the name that is the first `length` characters of `text`; -1 after one line that names the flag, the
 // nearest name and all names.
 int clab_names_find(const struct clab_names *names, const char *flag, const char *text, size_t length);

@@ -68,12 +68,3 @@ int clab_op_parse(const char *name, enum clab_op *op_p)
     *op_p = (enum clab_op)found;
     return CLAB_OK;
 }
-
-int clab_precision_parse(const char *name, enum clab_precision *precision_p)
-{
-    int found = find(precision_names, CLAB_PRECISIONS, name);
-    if (found < 0)
-        return CLAB_ENOENT;
-    *precision_p = (enum clab_precision)found;
-    return CLAB_OK;
-}

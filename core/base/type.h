@@ -50,7 +50,6 @@ const char *clab_precision_name(enum clab_precision precision);
 struct clab_names; // core/base/names.h
 extern const struct clab_names clab_type_names, clab_op_names, clab_precision_names;
 
-// The type, operation or precision called `name`. *_p is set on success only.  errors: CLAB_ENOENT
+// The type or operation called `name`. *_p is set on success only.  errors: CLAB_ENOENT
 int clab_type_parse(const char *name, enum clab_type *type_p);
 int clab_op_parse(const char *name, enum clab_op *op_p);
-int clab_precision_parse(const char *name, enum clab_precision *precision_p);

@@ -12,7 +12,8 @@ static float uniform(uint64_t bits)
     return (float)((int32_t)(bits >> 40) - (1 << 23)) / (1 << 23);
 }
 
-void clab_data_sample(const struct clab_data *data, uint64_t index, float *x, float *target)
+// Sample `index`.  x: (inputs), target: (outputs)
+static void make_sample(const struct clab_data *data, uint64_t index, float *x, float *target)
 {
     const uint64_t sample = clab_mix(data->seed, index);
     for (int i = 0; i < data->inputs; i++)
@@ -28,7 +29,7 @@ void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int 
 {
     const uint64_t first = (step * (uint64_t)nranks + (uint64_t)rank) * (uint64_t)rows;
     for (int i = 0; i < rows; i++)
-        clab_data_sample(data, first + (uint64_t)i, x + (size_t)i * (size_t)data->inputs,
+        make_sample(data, first + (uint64_t)i, x + (size_t)i * (size_t)data->inputs,
                          targets + (size_t)i * (size_t)data->outputs);
 }
 

@@ -17,9 +17,6 @@ struct clab_data {
     int inputs, outputs; // numbers a sample
 };
 
-// Sample `index`.  x: (inputs), target: (outputs)
-void clab_data_sample(const struct clab_data *data, uint64_t index, float *x, float *target);
-
 // The rows of rank `rank` of `nranks` in step `step`, whose global batch is nranks * rows samples.
 //   x: (rows, inputs), targets: (rows, outputs); rank 0 of 1 with nranks * rows gets what all ranks get together.
 void clab_data_share(const struct clab_data *data, uint64_t step, int rows, int rank, int nranks, float *x,

@@ -155,12 +155,6 @@ const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket
     return &ddp->buckets[bucket].shown;
 }
 
-const float *clab_ddp_residual(const struct clab_ddp *ddp, int bucket)
-{
-    const struct clab_compressor *compressor = ddp->buckets[bucket].compressor;
-    return compressor ? clab_compressor_residual(compressor) : NULL;
-}
-
 double clab_ddp_exposed(const struct clab_ddp *ddp)
 {
     return ddp->exposed;

@@ -70,8 +70,6 @@ int clab_ddp_broadcast(struct clab_ddp *ddp, float *values, size_t count);
 
 int clab_ddp_nbuckets(const struct clab_ddp *ddp);
 const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket);
-// What compression has not sent of it yet (clab_compressor_residual); NULL: nothing.
-const float *clab_ddp_residual(const struct clab_ddp *ddp, int bucket);
 // Seconds that the last finish has taken: communication that no computation hid and, with `copies`, the copies that it
 // makes meanwhile.
 double clab_ddp_exposed(const struct clab_ddp *ddp);

@@ -84,16 +84,6 @@ const char *clab_sim_engine_name(enum clab_sim_engine engine)
     return engine_names[engine];
 }
 
-int clab_sim_engine_parse(const char *name, enum clab_sim_engine *engine_p)
-{
-    for (int i = 0; i < CLAB_ENGINES; i++)
-        if (strcmp(name, engine_names[i]) == 0) {
-            *engine_p = (enum clab_sim_engine)i;
-            return CLAB_OK;
-        }
-    return CLAB_ENOENT;
-}
-
 // Whether the formula is the whole truth: one link without protocols, no caches, one call.
 static bool closed_knows(const struct clab_problem *problem, const struct clab_net *net,
                          const struct clab_sim_options *options)

@@ -281,7 +281,8 @@ static int make_perceptron(const char *name, struct clab_model **model_p)
 
 // ---- by name -------------------------------------------------------------------------------------------------
 
-int clab_model_folder(char **path_p)
+// The folder of the shipped models. Freed by the caller.  errors: CLAB_ENOENT (logged), CLAB_ENOMEM
+static int find_folder(char **path_p)
 {
     char path[PROGRAM_PATH_MAX];
     const char *folder = clab_variable_text(CLAB_VARIABLE_MODELS);
@@ -327,7 +328,7 @@ static int find(const char *name, char **path_p)
     char *folder, *path;
     if (strchr(name, '/') || (length > 6 && !strcmp(name + length - 6, ".model")))
         return (*path_p = strdup(name)) ? CLAB_OK : CLAB_ENOMEM;
-    CLAB_TRY(clab_model_folder(&folder));
+    CLAB_TRY(find_folder(&folder));
     int err = asprintf(&path, "%s/%s.model", folder, name) < 0 ? CLAB_ENOMEM : CLAB_OK;
     if (!err && access(path, F_OK) != 0) {
         refuse_name(name, folder);

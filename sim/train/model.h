@@ -39,9 +39,6 @@ void clab_model_free(struct clab_model *model); // NULL is fine
 //   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
 int clab_model_read(FILE *file, const char *path, struct clab_model **model_p);
 
-// The folder of the shipped models. Freed by the caller.  errors: CLAB_ENOENT (logged), CLAB_ENOMEM
-int clab_model_folder(char **path_p);
-
 size_t clab_model_parameters(const struct clab_model *model);
 double clab_model_flop(const struct clab_model *model); // of a sample's forward pass
 

@@ -38,7 +38,8 @@ void marked_name(struct marked *marked, const char *name)
     fputs(name[whole] ? "…" : "", marked->out);
 }
 
-const char *marked_column(const struct report_source *source, const char *column)
+// What a file of nccl-tests calls that column.
+static const char *column_of(const struct report_source *source, const char *column)
 {
     static const char *const names[][2] = {{"usec", "time"}, {"busbw_GBps", "busbw"}, {"bytes", "size"}};
     for (size_t i = 0; source->is_text && i < sizeof names / sizeof *names; i++)
@@ -58,7 +59,7 @@ void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from 
     if (from.row->nruns)
         return;
     page_url_name(out, source->file);
-    fprintf(out, ":%d:%s", from.row->line, marked_column(source, from.column));
+    fprintf(out, ":%d:%s", from.row->line, column_of(source, from.column));
 }
 
 void marked_value(struct marked *marked, const char *shown, struct marked_from a, struct marked_from b)

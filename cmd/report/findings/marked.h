@@ -45,8 +45,5 @@ void marked_size(struct marked *marked, const struct report_row *row);
 // The cell as an address has it, "FILE:LINE:COLUMN"; of a row of several runs the cell of each, with blanks between.
 void marked_cells(FILE *out, const struct report_rows *rows, struct marked_from from);
 
-// What a file of nccl-tests calls that column.
-const char *marked_column(const struct report_source *source, const char *column);
-
 void marked_print(FILE *out, const char *text);      // plain, and the cells
 void marked_print_html(FILE *out, const char *text); // with <data> elements

@@ -11,7 +11,8 @@
 
 enum { MOST_ROWS = 1000 };
 
-void page_note(const char *figure, const char *key, char *value, size_t room)
+// The line `key: value` of FIGURE.txt; "" without one.
+static void note(const char *figure, const char *key, char *value, size_t room)
 {
     char path[4096], line[1024];
     snprintf(path, sizeof path, "%s.txt", figure);
@@ -46,8 +47,8 @@ static void put_image(FILE *out, const char *figure, const char *alt)
 void page_figure(FILE *out, const char *folder, const char *figure)
 {
     char title[1024], alt[1024], path[4096];
-    page_note(figure, "title", title, sizeof title);
-    page_note(figure, "alt", alt, sizeof alt);
+    note(figure, "title", title, sizeof title);
+    note(figure, "alt", alt, sizeof alt);
     fputs("<h3>", out);
     page_text(out, title);
     fputs("</h3>\n<figure>\n", out);

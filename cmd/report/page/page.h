@@ -22,8 +22,6 @@ extern const char page_style[]; // of the head
 
 // Heading, picture, text, links.
 void page_figure(FILE *out, const char *folder, const char *figure);
-// The line `key: value` of FIGURE.txt; "" without one.
-void page_note(const char *figure, const char *key, char *value, size_t room);
 
 // Rows of a file, folded away; figure NULL: all rows and columns. Of many rows the first 1000.
 void page_table(FILE *out, const struct report_section *s, const struct report_figure *figure);
