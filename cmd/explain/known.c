@@ -11,6 +11,7 @@
 #include "core/base/conf.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/names.h"
 #include "core/base/order.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"
@@ -113,11 +114,9 @@ static int take_patterns(const struct clab_setting *s, struct known_pattern *pat
 
 static int take_kind(const struct clab_setting *s, enum known_kind *kind_p)
 {
-    for (int kind = 0; kind < KNOWN_KINDS; kind++)
-        if (!strcmp(s->value, known_kind_names[kind])) {
-            *kind_p = (enum known_kind)kind;
-            return CLAB_OK;
-        }
+    static const struct clab_names kinds = {KNOWN_KINDS, known_kind_names, NULL};
+    if (clab_names_parse(&kinds, s->value, kind_p) == CLAB_OK)
+        return CLAB_OK;
     clab_error("%s:%d: [%s]: kind is cause, symptom, follow or slow, not '%s'", s->path, s->line, s->section, s->value);
     return CLAB_EPARSE;
 }

@@ -16,11 +16,13 @@
 #include "core/base/err.h"
 #include "core/base/input.h"
 #include "core/base/log.h"
+#include "core/base/names.h"
 #include "core/base/vector.h"
 #include "cmd/kit/kit.h"
 
 static const char *const words[JOURNAL_EVENTS] = {"started", "predicted", "ran",  "failed",
                                                    "passed",  "hinted",    "reset"};
+static const struct clab_names events = {JOURNAL_EVENTS, words, NULL};
 
 static const char heading[] = "# What you have done, one line per event; commlab adds lines and reads them.\n"
                               "# when                unit event      detail\n";
@@ -81,16 +83,6 @@ int journal_add(const char *root, const char *unit, enum journal_event event, co
 
 // ---- reading -------------------------------------------------------------------------------------------------
 
-static bool find_event(const char *word, enum journal_event *event_p)
-{
-    for (int i = 0; i < JOURNAL_EVENTS; i++)
-        if (!strcmp(word, words[i])) {
-            *event_p = (enum journal_event)i;
-            return true;
-        }
-    return false;
-}
-
 static bool read_time(const char *text, long long *seconds_p)
 {
     struct tm utc = {0};
@@ -110,7 +102,7 @@ static const char *read_line(const char *text, struct journal_line *line_p)
         return "a line has a time, a unit and an event";
     if (!read_time(when, &line_p->seconds))
         return "the first word is no time such as 2026-11-23T16:44:09Z";
-    return find_event(word, &line_p->event) ? NULL : "the third word is no event such as started";
+    return clab_names_parse(&events, word, &line_p->event) == CLAB_OK ? NULL : "the third word is no event such as started";
 }
 
 static bool is_empty(const char *text)

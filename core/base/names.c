@@ -15,6 +15,15 @@ static const char *name_at(const struct clab_names *names, int i)
     return names->words ? names->words[i] : names->name(i);
 }
 
+// -1: none is the first `length` characters of `text`.
+static int index_of(const struct clab_names *names, const char *text, size_t length)
+{
+    for (int i = 0; i < names->count; i++)
+        if (strlen(name_at(names, i)) == length && !strncmp(name_at(names, i), text, length))
+            return i;
+    return -1;
+}
+
 static void refuse(const struct clab_names *names, const char *flag, const char *text, size_t length)
 {
     char room[512];
@@ -29,11 +38,19 @@ static void refuse(const struct clab_names *names, const char *flag, const char 
 
 int clab_names_find(const struct clab_names *names, const char *flag, const char *text, size_t length)
 {
-    for (int i = 0; i < names->count; i++)
-        if (strlen(name_at(names, i)) == length && !strncmp(name_at(names, i), text, length))
-            return i;
-    refuse(names, flag, text, length);
-    return -1;
+    const int i = index_of(names, text, length);
+    if (i < 0)
+        refuse(names, flag, text, length);
+    return i;
+}
+
+int clab_names_parse(const struct clab_names *names, const char *text, void *enum_p)
+{
+    const int i = index_of(names, text, strlen(text));
+    if (i < 0)
+        return CLAB_ENOENT;
+    *(int *)enum_p = i;
+    return CLAB_OK;
 }
 
 int clab_names_take(const struct clab_names *names, const char *flag, const char *text, bool chosen[])

@@ -16,6 +16,8 @@ struct clab_names {
     ((const struct clab_names){sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), \
                                (const char *const[]){__VA_ARGS__}, NULL})
 
+// The number of the name that is `text`, as the value of an enum at `enum_p`.  errors: CLAB_ENOENT, not logged
+int clab_names_parse(const struct clab_names *names, const char *text, void *enum_p);
 // The number of the name that is the first `length` characters of `text`; -1 after one line that names the flag, the
 // nearest name and all names.
 int clab_names_find(const struct clab_names *names, const char *flag, const char *text, size_t length);

@@ -43,28 +43,12 @@ const char *clab_precision_name(enum clab_precision precision)
     return precision_names[precision];
 }
 
-static int find(const char *const names[], int count, const char *name)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 int clab_type_parse(const char *name, enum clab_type *type_p)
 {
-    int found = find(type_names, CLAB_TYPE_COUNT, name);
-    if (found < 0)
-        return CLAB_ENOENT;
-    *type_p = (enum clab_type)found;
-    return CLAB_OK;
+    return clab_names_parse(&clab_type_names, name, type_p);
 }
 
 int clab_op_parse(const char *name, enum clab_op *op_p)
 {
-    int found = find(op_names, CLAB_OP_COUNT, name);
-    if (found < 0)
-        return CLAB_ENOENT;
-    *op_p = (enum clab_op)found;
-    return CLAB_OK;
+    return clab_names_parse(&clab_op_names, name, op_p);
 }

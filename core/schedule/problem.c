@@ -52,12 +52,7 @@ const struct clab_names clab_collective_names = {CLAB_COLLECTIVE_COUNT, NULL, na
 
 int clab_collective_parse(const char *name, enum clab_collective *collective_p)
 {
-    for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++)
-        if (!strcmp(shapes[i].name, name)) {
-            *collective_p = (enum clab_collective)i;
-            return CLAB_OK;
-        }
-    return CLAB_ENOENT;
+    return clab_names_parse(&clab_collective_names, name, collective_p);
 }
 
 bool clab_collective_reduces(enum clab_collective collective)

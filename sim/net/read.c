@@ -13,6 +13,7 @@
 #include "core/base/conf.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/names.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"
 #include "sim/net/keys.h"
@@ -99,35 +100,6 @@ static int parse_text(const char *text, size_t room, char *out)
     return CLAB_OK;
 }
 
-// One of `n` names; its number.
-static int parse_name(const char *text, const char *const *names, int n, int *number_p)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *number_p = i;
-            return CLAB_OK;
-        }
-    return CLAB_EPARSE;
-}
-
-static int parse_inside(const char *text, enum clab_inside *inside_p)
-{
-    static const char *const names[] = {"switch", "mesh", "pairs", "pcie"};
-    int number;
-    CLAB_TRY(parse_name(text, names, 4, &number));
-    *inside_p = (enum clab_inside)number;
-    return CLAB_OK;
-}
-
-static int parse_between(const char *text, enum clab_between *between_p)
-{
-    static const char *const names[] = {"switch", "fat-tree", "torus", "dragonfly"};
-    int number;
-    CLAB_TRY(parse_name(text, names, 4, &number));
-    *between_p = (enum clab_between)number;
-    return CLAB_OK;
-}
-
 static int parse_ratio(const char *text, double *ratio_p)
 {
     double ratio;
@@ -181,20 +153,6 @@ static int parse_number(enum net_kind kind, const char *text, void *target)
     }
 }
 
-static int parse_port(const char *text, enum clab_port *port_p)
-{
-    static const char *const names[] = {[CLAB_PORT_DUPLEX] = "duplex",
-                                        [CLAB_PORT_CORE] = "core",
-                                        [CLAB_PORT_LOGGP] = "loggp",
-                                        [CLAB_PORT_LOGGP_CORE] = "loggp-core"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(text, names[i])) {
-            *port_p = (enum clab_port)i;
-            return CLAB_OK;
-        }
-    return CLAB_EPARSE;
-}
-
 static int parse_value(enum net_kind kind, const char *text, void *target)
 {
     switch (kind) {
@@ -202,10 +160,10 @@ static int parse_value(enum net_kind kind, const char *text, void *target)
     case NET_TEXT: return parse_text(text, CLAB_NET_TITLE, target);
     case NET_NAME: return parse_text(text, CLAB_NET_NAME, target);
     case NET_RATIO: return parse_ratio(text, target);
-    case NET_INSIDE: return parse_inside(text, target);
-    case NET_BETWEEN: return parse_between(text, target);
+    case NET_INSIDE: return clab_names_parse(&CLAB_NAMES("switch", "mesh", "pairs", "pcie"), text, target);
+    case NET_BETWEEN: return clab_names_parse(&CLAB_NAMES("switch", "fat-tree", "torus", "dragonfly"), text, target);
     case NET_GRID: return parse_grid(text, target);
-    case NET_PORT: return parse_port(text, target);
+    case NET_PORT: return clab_names_parse(&CLAB_NAMES("duplex", "core", "loggp", "loggp-core"), text, target);
     default: return parse_number(kind, text, target);
     }
 }

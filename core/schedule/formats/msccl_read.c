@@ -14,6 +14,7 @@
 
 #include <expat.h>
 
+#include "core/base/names.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 
@@ -83,15 +84,14 @@ static char buffer(struct reader *r, const char **attributes, const char *name)
 
 static enum clab_msccl_type type(struct reader *r, const char **attributes)
 {
-    static const char *const names[] = {
 #define X(name, text) text,
-        CLAB_MSCCL_TYPES(X)
+    static const char *const words[] = {CLAB_MSCCL_TYPES(X)};
 #undef X
-    };
+    static const struct clab_names names = {CLAB_MSCCL_TYPE_COUNT, words, NULL};
     const char *text = find(attributes, "type");
-    for (int i = 0; text && i < CLAB_MSCCL_TYPE_COUNT; i++)
-        if (!strcmp(text, names[i]))
-            return (enum clab_msccl_type)i;
+    enum clab_msccl_type type;
+    if (text && clab_names_parse(&names, text, &type) == CLAB_OK)
+        return type;
     FAIL(r, "%s:%d: type=\"%.30s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop", r->msccl.path, line_of(r),
          text ? text : "");
     return CLAB_MSCCL_NOP;
