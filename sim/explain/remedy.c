@@ -110,7 +110,6 @@ struct trial {
     const struct clab_algorithm *algorithm;
     const struct clab_net *net; // as it is
     const struct clab_sim_options *options;
-    double seconds; // as it is
     double best;    // s
     char *text;     // (CLAB_WHY_TEXT) of the best
     struct clab_net changed;
@@ -204,7 +203,7 @@ int clab_why_remedy(const struct clab_problem *problem, const struct clab_algori
     plain.record = NULL;
     plain.probed = (struct clab_placement_sample){0};
     clab_net_place(net, options->probed, &placed);
-    struct trial t = {problem, algorithm, &placed, &plain, why->seconds, why->seconds, text, placed, plain};
+    struct trial t = {problem, algorithm, &placed, &plain, why->seconds, text, placed, plain};
     *text = '\0';
     for (int link = 0; link < LINKS; link++) {
         if (seen.latency[link])

@@ -30,7 +30,6 @@ struct block {
     bool half;          // it has received, and is still to send
     int to, from;       // the blocks at the other ends, or NONE
     int sent, received; // messages
-    int first, nsends;  // of order.sends
     enum wait wait;
     int waiter; // the next of those who wait for the same block
 };
@@ -39,7 +38,6 @@ struct run {
     const struct clab_msccl *m;
     struct msccl_order order;
     struct block *blocks;                   // (nblocks)
-    int *sends;                             // steps that send, block by block
     int *waiters;                           // (nblocks) the first who waits for one of its steps, or NONE
     int *queue, head, tail, *later, nlater; // blocks that may go on: in this round, and in the next one
     int *base;                              // (ngpus) where each GPU's chunks begin in what follows

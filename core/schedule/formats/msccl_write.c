@@ -34,10 +34,10 @@ struct writer {
     const struct clab_algorithm *algorithm;
     enum clab_msccl_reader reader;
     FILE *out;
-    int chunks, width, distances; // distances: channels a lane needs for all peers
+    int chunks, distances;        // distances: channels a lane needs for all peers
     int parallel;                 // most messages of a stage between two ranks
     int nchannels;
-    struct clab_step *steps; // (width)
+    struct clab_step *steps; // (the algorithm's width)
     int *sent, *received;    // (P) messages of the lane at hand, by peer
     int *block_of;           // (lanes, P, parallel) blocks; distance 0: copies
     struct move *moves;
