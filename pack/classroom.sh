@@ -26,7 +26,7 @@ trap 'rm -rf "$scratch"' EXIT
 pack_kit() {
     copy_kit "$handout" "$scratch/kit" && chmod -R u=rwX,go=rX "$scratch/kit" &&
         tar -C "$scratch/kit" --sort=name --mtime="@$(pack_time)" --owner=0 --group=0 --numeric-owner -cf - . |
-        gzip -9n >"$to/.commlab/kit.tar.gz"
+        gzip -n >"$to/.commlab/kit.tar.gz"
 }
 
 copy_starter() {
