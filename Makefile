@@ -75,7 +75,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all install uninstall tests test floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full bench-peers fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test test-full floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full bench-peers fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -86,8 +86,11 @@ scripts := $(filter-out $(patsubst %,test_%.sh,$(CLAB_TEST_EXCEPT)),$(notdir $(w
 run_by = $(if $(filter $1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
-test: tests ## build and run the tests; T=NAME runs the tests whose name contains NAME
+test: tests ## build and run the tests in three minutes; T=NAME runs the tests whose name contains NAME
 	$(Q)tests/run.sh $(B) $(T)
+
+test-full: tests ## the same with all settings, as continuous integration has it: some eight minutes
+	$(Q)CLAB_TEST_FULL=1 tests/run.sh $(B) $(T)
 
 floors: all ## check that no folder includes one above it (tests/floors.txt)
 	$(Q)tests/floors.sh $(B)

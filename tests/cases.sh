@@ -128,6 +128,15 @@ check_with() {
     check_each "$@"
 }
 
+# is_full: true where a test takes all of its settings (CLAB_TEST_FULL=1, `make test-full`).
+is_full() { [ -n "${CLAB_TEST_FULL-}" ]; }
+
+# leave_out N: what a quick run does not do is said, so that tests/run.sh can sum it up.
+leave_out() { is_full || [ "$1" = 0 ] || echo "left out: $1"; }
+
+# check_full NAME...: cases of a full run. Each kind of them has a case in a quick one, too.
+check_full() { if is_full; then check_each "$@"; else leave_out $#; fi; }
+
 # check_having PROGRAM NAME...: cases that can not be where the machine lacks the program.
 check_having() {
     local program=$1

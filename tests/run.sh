@@ -12,7 +12,9 @@
 # - A program that is older than its source or the library would test what is no longer there: it has failed.
 # - Each test has BUILD in CLAB_BUILD (scripts also in $1) and CLAB_TEST_LIMIT seconds (240 unless told); what it
 #   started is killed when they are over.
-# - With CLAB_TEST_FULL=1, as continuous integration has it, a test takes all of its settings, and else the quick ones.
+# - With CLAB_TEST_FULL=1, as `make test-full` and continuous integration have it, a test takes all of its settings, and
+#   else the quick ones: a line `left out: N` says how many cases, settings or files it has not tried. They are summed up
+#   at the end.
 # - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
 #   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
 #   judge how long something takes come after the others: `Runs late`, one per core and at most two at a time, since
@@ -28,14 +30,14 @@ name=${2-}
 limit=${CLAB_TEST_LIMIT:-240}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
 jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 2 ? 2 : 4))}
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 left_out=0
 failures= # what is said of tests that failed
 declare -A running=() # by log: the process
 
 # Tests that are running die with us.
 trap '[ ${#running[@]} = 0 ] || kill "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
 
-# Count the TAP on standard input: "passed failed skipped", then a line to show for each case that did not pass.
+# Count the TAP on standard input: "passed failed skipped left-out", then a line to show for each case that did not pass.
 # `status` is the program's. Numbers that come twice are a forked child's copy of its parent's output.
 count() {
     awk -v status="$1" -v limit="$limit" '
@@ -45,6 +47,7 @@ count() {
         }
         function fail(why) { failed++; shown[++lines] = "✗ " why }
         /^1\.\.[0-9]+/ { close_plan(); planned = substr($1, 4) + 0; seen = 0; reason = ""; last = 0; next }
+        /^left out: [0-9]+$/ { left += $3; next }
         /^skip: / { reason = substr($0, 7); next }
         /^(not )?ok / {
             number = $1 == "not" ? $3 : $2
@@ -71,7 +74,7 @@ count() {
             if (status == 124 || status == 137) fail("stopped after " limit " s, the limit")
             else if (status > 128) fail("died of signal " status - 128)
             else if (status && !failed) fail("exit status " status)
-            print passed + 0, failed + 0, skipped + 0
+            print passed + 0, failed + 0, skipped + 0, left + 0
             for (i = 1; i <= lines; i++)
                 print shown[i]
         }'
@@ -92,11 +95,11 @@ run() {
 
 # Say what came of the test whose log is $1, and add to the sums.
 report() {
-    local log=$1 status ms p f s text mark=✓ more=
+    local log=$1 status ms p f s l text mark=✓ more=
     read -r status ms 2>/dev/null <"$log.end" || status=137 ms=0 # its shell was killed
     rm -f "$log.end" "$log.ending"
     text=$(count "$status" <"$log")
-    read -r p f s <<<"$text"
+    read -r p f s l <<<"$text"
     [ "$f" = 0 ] || mark=✗ more=", $f failed"
     [ "$s" = 0 ] || more="$more, $s skipped"
     text=$(
@@ -107,7 +110,7 @@ report() {
     )
     echo "$text"
     [ "$f" = 0 ] || failures+=$text$'\n'
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) left_out=$((left_out + l))
 }
 
 # Wait until fewer than $1 tests run, and report those that have ended.
@@ -169,6 +172,7 @@ done
 settle 1
 
 [ -z "${CLAB_TEST_EXCEPT-}" ] || echo "not run, as CLAB_TEST_EXCEPT says: $CLAB_TEST_EXCEPT"
+[ $left_out = 0 ] || echo "left out, since they take long: $left_out cases and settings; make test-full tries all of them"
 # Once more, where who reads the end of a long log finds it.
 [ -z "$failures" ] || printf 'What failed:\n%s' "$failures"
 summary="$passed passed, $failed failed"
