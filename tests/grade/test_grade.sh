@@ -3,11 +3,18 @@
 # `commlab grade`: the same submission gets the same bytes ten times, idle, busy and without walls; its files have the
 # form that others read; one clear line for each mistake.
 # Usage: test_grade.sh [BUILD]. Takes long.
+#
+# Without CLAB_TEST_FULL=1, two gradings stand for five, a class of 9 for one of 21, and three cheats for six.
 
 . tests/cases.sh
 subject=("$commlab" grade)
 reference=tests/homework/h2/reference.c
 echo 'a salt for tests alone' >"$scratch/salt"
+again=5 half=10 asked='ann bob cid' hostile='fork_bomb signal_all write_outside background forged memory'
+if ! is_full; then
+    leave_out $((2 * 3 + 3 * 12 + 5 + 2 * 3)) # gradings: alone, of a class, of each homework, of cheats
+    again=2 half=4 asked='ann bob' hostile='fork_bomb signal_all write_outside'
+fi
 
 # grades NAME WORDS...: into $scratch/NAME.* files.
 grades() {
@@ -24,9 +31,9 @@ is_same() {
 }
 grades_in_full() { grades first $reference --salt "$scratch/salt" && writes_score 80.00; }
 writes_score() { why=$(cat "$scratch/out") && grep -q "^$1 of 80 points by the machine" "$scratch/out"; }
-gives_the_same_bytes_five_times() {
+gives_the_same_bytes_each_time() {
     local i
-    for i in 1 2 3 4 5; do
+    for ((i = 0; i < again; i++)); do
         grades again $reference --salt "$scratch/salt" && is_same again || return 1
     done
 }
@@ -36,7 +43,7 @@ gives_the_same_bytes_on_a_busy_machine() {
         (exec timeout 60 sh -c 'while :; do :; done') &
         pids+=($!)
     done
-    for i in 1 2 3 4 5; do
+    for ((i = 0; i < again; i++)); do
         grades again $reference --salt "$scratch/salt" && is_same again || failed=1
     done
     kill "${pids[@]}"
@@ -160,7 +167,7 @@ graded_class() {
 }
 grades_a_class() {
     local i class=$scratch/class seconds=$SECONDS
-    for i in 01 02 03 04 05 06 07 08 09 10; do
+    for i in $(seq -f %02g 1 $half); do
         mkdir -p "$class/right$i" "$class/starts$i"
         cp $reference "$class/right$i/mine.c"
         cp labs/homework/h2/starter/mine.c "$class/starts$i/mine.c"
@@ -169,43 +176,44 @@ grades_a_class() {
     printf 'student,homework,test,title,score,max_score,status,message\neve,h2,proof,x,80,80,passed,x\n' >"$class/eve/h2.csv"
     graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="took $((SECONDS - seconds)) s: $(cat "$class/h2.csv")"
-    [ "$(grep -c '^right[01][0-9],h2,80,graded,80,30,15,20,15,$' "$class/h2.csv")" -eq 10 ] &&
+    [ "$(grep -c '^right[01][0-9],h2,80,graded,80,30,15,20,15,$' "$class/h2.csv")" -eq $half ] &&
         grep -q '^eve,h2,0,rejected,80,0,0,0,0,"mine.c includes .*reference.c' "$class/h2.csv" &&
-        [ "$(grep -c '^starts[01][0-9],h2,0,graded,' "$class/h2.csv")" -eq 10 ] && [ $((SECONDS - seconds)) -lt 120 ]
+        [ "$(grep -c '^starts[01][0-9],h2,0,graded,' "$class/h2.csv")" -eq $half ] && [ $((SECONDS - seconds)) -lt 120 ]
 }
 makes_a_page_of_a_class() {
     local class=$scratch/class
     why="$(head -c 3000 "$class/h2.html")"
     grep -q '<h2>Rejected: .*(1)' "$class/h2.html" && grep -q 'mine.c includes .*reference.c' "$class/h2.html" &&
-        [ "$(grep -c '<td class="id">starts[01][0-9]</td>' "$class/h2.html")" -eq 10 ] && ! grep -q '<script' "$class/h2.html" || return 1
-    why="no message that ten have: $(grep -A 9 'stumbled' "$class/h2.html")"
-    grep -q '<td class="n">10</td><td class="id">proof</td><td>No rank receives anything' "$class/h2.html"
+        [ "$(grep -c '<td class="id">starts[01][0-9]</td>' "$class/h2.html")" -eq $half ] && ! grep -q '<script' "$class/h2.html" || return 1
+    why="no message that $half have: $(grep -A 9 'stumbled' "$class/h2.html")"
+    grep -q '<td class="n">'$half'</td><td class="id">proof</td><td>No rank receives anything' "$class/h2.html"
 }
 # Two each, with answers, and not the same for all.
 asks_each_student_two_questions() {
     local questions=$scratch/class/h2.questions.csv
     why="$(head -3 "$questions")"
-    [ "$(grep -c '^right[01][0-9],' "$questions")" -eq 20 ] && [ "$(cut -d, -f2- "$questions" | sort -u | wc -l)" -gt 30 ] &&
+    [ "$(grep -c '^right[01][0-9],' "$questions")" -eq $((2 * half)) ] && [ "$(cut -d, -f2- "$questions" | sort -u | wc -l)" -gt $((3 * half)) ] &&
         ! grep -q ',$' "$questions"
 }
-# Each homework, from what its starter is: two questions for each of two students, not all the same.
+# Each homework, from what its starter is: two questions for each student, not all the same.
 asks_of_each_homework() {
-    local id class=$scratch/asked student
+    local id class=$scratch/asked student n
+    n=$(wc -w <<<"$asked")
     for id in h1 h2 h3 h4 h5; do
-        for student in ann bob cid; do
+        for student in $asked; do
             mkdir -p "$class/$id/$student" && cp labs/homework/$id/starter/* "$class/$id/$student/" || return 1
         done
         graded_class "$class/$id" --homework $id || return 1
         why="$id: $(cat "$class/$id/$id.questions.csv")"
-        [ "$(wc -l <"$class/$id/$id.questions.csv")" -eq 7 ] && ! grep -qE ',$|nan|-inf' "$class/$id/$id.questions.csv" &&
-            [ "$(cut -d, -f2- "$class/$id/$id.questions.csv" | sort -u | wc -l)" -ge 5 ] || return 1
+        [ "$(wc -l <"$class/$id/$id.questions.csv")" -eq $((2 * n + 1)) ] && ! grep -qE ',$|nan|-inf' "$class/$id/$id.questions.csv" &&
+            [ "$(cut -d, -f2- "$class/$id/$id.questions.csv" | sort -u | wc -l)" -gt $((n + 1)) ] || return 1
         why="$id: $(find "$class/$id/$id.jplag" -type f)"
-        [ "$(find "$class/$id/$id.jplag" -type f | wc -l)" -eq 4 ] && grep -q "$id.jplag/submissions" "$class/$id/$id.html" || return 1
+        [ "$(find "$class/$id/$id.jplag" -type f | wc -l)" -eq $((n + 1)) ] && grep -q "$id.jplag/submissions" "$class/$id/$id.html" || return 1
     done
 }
 makes_folders_for_jplag() {
     why="$(find "$scratch/class/h2.jplag" | head)"
-    [ "$(ls "$scratch/class/h2.jplag/submissions" | wc -l)" -eq 21 ] && cmp -s "$scratch/class/h2.jplag/submissions/right01/mine.c" $reference &&
+    [ "$(ls "$scratch/class/h2.jplag/submissions" | wc -l)" -eq $((2 * half + 1)) ] && cmp -s "$scratch/class/h2.jplag/submissions/right01/mine.c" $reference &&
         cmp -s "$scratch/class/h2.jplag/base/mine.c" labs/homework/h2/starter/mine.c
 }
 # Names that are no ID, links, pipes and folders without a file cost nobody else a row.
@@ -273,14 +281,14 @@ refuses_a_wrong_class() {
 costs_nobody_else_anything() {
     local class=$scratch/cheats name
     mkdir -p "$class"
-    for name in fork_bomb signal_all write_outside background forged memory; do
+    for name in $hostile; do
         mkdir -p "$class/${name}_1" "$class/${name}_2"
         sed -e '/#include "cheat.h"/ {' -e 'r tests/cheats/cheat.h' -e 'd' -e '}' tests/cheats/$name.c | sed 's/^#pragma once$//' >"$class/${name}_1/mine.c"
         cp $reference "$class/${name}_2/mine.c"
     done
     graded_class "$class" --homework h2 || return 1
     why="$(cat "$class/h2.csv")"
-    [ "$(grep -c '_2,h2,80,graded,' "$class/h2.csv")" -eq 6 ] && [ "$(grep -c '_1,h2,0,graded,' "$class/h2.csv")" -eq 6 ]
+    [ "$(grep -c '_2,h2,80,graded,' "$class/h2.csv")" -eq "$(wc -w <<<"$hostile")" ] && [ "$(grep -c '_1,h2,0,graded,' "$class/h2.csv")" -eq "$(wc -w <<<"$hostile")" ]
 }
 # One that is killed goes on, and comes to the same table.
 goes_on_where_it_was_killed() {
@@ -318,7 +326,7 @@ if lacks inih || lacks sodium || lacks jansson; then
 else
     private=$scratch/private
     mkdir -p "$private" && chmod 777 "$private" && chmod 711 "$scratch" && export TMPDIR=$private
-    for name in grades_in_full gives_the_same_bytes_five_times gives_the_same_bytes_on_a_busy_machine \
+    for name in grades_in_full gives_the_same_bytes_each_time gives_the_same_bytes_on_a_busy_machine \
         gives_the_same_bytes_without_walls hides_other_tests_without_the_salt takes_a_folder writes_what_gradescope_reads \
         writes_junit_that_parses grades_homework_h3 grades_homework_h4 grades_what_complains_in_any_bytes \
         complains_in_the_same_bytes_each_time says_a_compile_error_once says_whose_it_is takes_the_id_of_the_folder refuses_wrong_words judges_the_own_cluster_behind_a_crash \
