@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 # commlab grade h4 in the sandbox: all points for the reference, the same bytes whatever the machine does, and its own harm
 # for code that harms. Usage: test_h4.sh [BUILD].
+#
+# Without CLAB_TEST_FULL=1, three students for twenty; test_grade.sh grades h2 on a busy machine, and test_h4.c ends what is
+# endless.
 
 . tests/cases.sh
 subject=("$commlab" grade h4)
@@ -10,6 +13,9 @@ starter=labs/homework/h4/starter/mine.c
 for i in 1 2 3; do
     echo "the secret of class $i" >"$scratch/salt$i" && chmod 600 "$scratch/salt$i" || exit 1
 done
+
+students=20
+is_full || { students=3 && leave_out 17; }
 
 # points NUMBER FILE OPTIONS...: it has so many.
 points() {
@@ -25,9 +31,9 @@ wrong() {
     ! cmp -s "$reference" "$scratch/mine.c"
 }
 
-gives_the_reference_all_points_of_twenty_students() {
+gives_the_reference_all_points_of_each_student() {
     local student
-    for student in {1..20}; do
+    for ((student = 1; student <= students; student++)); do
         points 80.00 "$reference" --student "s$student" --salt "$scratch/salt$((student % 3 + 1))" || return 1
     done
 }
@@ -44,9 +50,11 @@ hides_other_machines_with_another_salt() {
     ! cmp -s "$scratch/first" "$scratch/out"
 }
 
-ends_what_does_not_end_and_counts_what_came_before() {
+ends_what_does_not_end() {
     wrong 's/^    (void)n;$/    for (;;) n++;/' && points 10.00 "$scratch/mine.c" --student ada && why=$(cat "$scratch/out") &&
-        grep -q 'h4_foresee: .*longer' "$scratch/out" || return 1
+        grep -q 'h4_foresee: .*longer' "$scratch/out"
+}
+counts_what_came_before_a_crash() {
     wrong 's/^    (void)n;$/    *(volatile int *)8 = n;/' && points 10.00 "$scratch/mine.c" --student ada
 }
 
@@ -73,7 +81,11 @@ gives_the_same_bytes_idle_and_busy_with_and_without_walls() {
     cmp -s "$scratch/idle" "$scratch/busy" && cmp -s "$scratch/idle" "$scratch/bare"
 }
 
-check_with 'sodium jansson' gives_the_reference_all_points_of_twenty_students says_what_the_starter_lacks \
-    hides_other_machines_with_another_salt ends_what_does_not_end_and_counts_what_came_before \
-    takes_no_times_of_the_machine_before gives_the_same_bytes_idle_and_busy_with_and_without_walls
+check_with 'sodium jansson' gives_the_reference_all_points_of_each_student says_what_the_starter_lacks \
+    hides_other_machines_with_another_salt counts_what_came_before_a_crash takes_no_times_of_the_machine_before
+if is_full; then
+    check_with 'sodium jansson' ends_what_does_not_end gives_the_same_bytes_idle_and_busy_with_and_without_walls
+else
+    leave_out 2
+fi
 exit $failed

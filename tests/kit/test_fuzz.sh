@@ -37,7 +37,7 @@ leaves_nothing_where_there_is_no_fault() {
     fuzz 0 0 "$scratch/right" && [ ! -e "$scratch/input" ]
 }
 runs() {
-    why=$(tests/fuzz/run.sh "$build" 0.5 '' "$1" 2>&1)
+    why=$(tests/fuzz/run.sh "$build" $(is_full && echo 0.5 || echo 0.2) '' "$1" 2>&1)
 }
 
 check_each finds_a_fault_and_leaves_its_input ends_what_does_not_end leaves_nothing_where_there_is_no_fault
