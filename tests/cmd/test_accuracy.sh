@@ -66,7 +66,8 @@ says_what_it_will_do_on_a_network() {
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
 check_with inih measures_predicts_and_ends_with_four_lines judges_files_again lacks_what_its_fit_lacks \
-    refuses_a_backend_that_nobody_has refuses_a_network_that_nobody_has says_what_it_will_do_on_a_network \
+    refuses_a_backend_that_nobody_has refuses_a_network_that_nobody_has \
     refuses_what_is_no_bench
+is_full && check_with inih says_what_it_will_do_on_a_network || leave_out 1
 check_each fit_refuses_what_it_can_not_do refuses_files_without_a_network refuses_one_rank
 exit $failed

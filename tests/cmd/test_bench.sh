@@ -235,7 +235,7 @@ refuses_a_malformed_network() {
 }
 
 check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
-    has_no_wrong_element_of_any_algorithm_and_root has_no_wrong_element_beyond_the_caches \
+    has_no_wrong_element_of_any_algorithm_and_root \
     works_in_ordinary_memory_and_in_every_mode counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
     leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \
     fits_120_columns_with_one_placement says_what_a_prediction_needs joins_a_job_that_is_there \
@@ -244,6 +244,7 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes \
     refuses_more_than_memory refuses_sizes_that_shrink refuses_two_ways_to_grow refuses_a_root_that_is_no_rank \
     refuses_in_place_where_there_is_none says_where_nccl_tests_has_no_cell refuses_what_nccl_tests_has_no_column_for
+check_full has_no_wrong_element_beyond_the_caches # test_half.c and test_copies.c have streamed outputs alone
 check_with inih goes_on_without_a_broken_profile ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
 check_with libfabric says_which_fit_a_prediction_over_ofi_needs
