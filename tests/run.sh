@@ -15,8 +15,9 @@
 # - With CLAB_TEST_FULL=1, as `make test-full` and continuous integration have it, a test takes all of its settings, and
 #   else the quick ones: a line `left out: N` says how many cases, settings or files it has not tried. They are summed up
 #   at the end.
-# - CLAB_TEST_JOBS tests run at a time (two per core, but at most 4): most of them wait most of the time.
-#   Those that say `Takes long` in their first lines are started first, so that none is left over at the end. Those that
+# - CLAB_TEST_JOBS tests run at a time (three per core, but at most 6): most of them wait most of the time.
+#   Those that say `Waits long` in their first lines are started first, since others compute meanwhile, and then those that
+#   say `Takes long`, so that none is left over at the end. Those that
 #   judge how long something takes come after the others: `Runs late`, one per core and at most two at a time, since
 #   they wait; and then `Runs alone`, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
@@ -29,7 +30,7 @@ build=${1:?usage: tests/run.sh BUILD [NAME]}
 name=${2-}
 limit=${CLAB_TEST_LIMIT:-240}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
-jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 2 ? 2 : 4))}
+jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 2 ? 3 : 6))}
 passed=0 failed=0 skipped=0 left_out=0
 failures= # what is said of tests that failed
 declare -A running=() # by log: the process
@@ -147,7 +148,7 @@ start() {
 }
 
 mkdir -p "$build/tests" || exit 1
-long=() short=() late=() alone=()
+waiting=() long=() short=() late=() alone=()
 for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     [ -e "$source" ] || continue
     base=$(basename "${source%.*}")
@@ -155,11 +156,12 @@ for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     case $(head -n 12 "$source") in
     *'Runs alone'*) alone+=("$source") ;;
     *'Runs late'*) late+=("$source") ;;
+    *'Waits long'*) waiting+=("$source") ;;
     *'Takes long'*) long+=("$source") ;;
     *) short+=("$source") ;;
     esac
 done
-for source in "${long[@]}" "${short[@]}"; do
+for source in "${waiting[@]}" "${long[@]}" "${short[@]}"; do
     start "$source" "$jobs"
 done
 settle 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `commlab doctor`: this machine without a GPU, and machines that are not there: a tree of /proc and /sys, and a
 # driver's library that answers from the environment (tests/fakes/nvml.c).
-# Usage: test_doctor.sh [BUILD]. Takes long.
+# Usage: test_doctor.sh [BUILD]. Waits long.
 
 . tests/cases.sh
 for name in ${!NCCL_*} ${!CUDA_*} ${!CLAB_*} ${!OMP_*} ${!TORCH_*} ${!MASTER_*}; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `commlab check` of programs that no student meant to write: each gets a line that says what is wrong, in bounded time,
-# and nothing is left behind. The unit is lab 01, whose first case runs 4 ranks over shared memory. Takes long.
+# and nothing is left behind. The unit is lab 01, whose first case runs 4 ranks over shared memory. Waits long.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:?usage: tests/course/test_check_wrong.sh BUILD}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Cheats against homework h2, and some against h3 and h4: each of tests/cheats/*.c has no points that it did not earn, says why, and costs nobody else
 # anything. Odd but honest solutions, tests/cheats/honest/*.c behind the reference, have all points.
-# Usage: test_cheats.sh [BUILD]. Takes long.
+# Usage: test_cheats.sh [BUILD]. Waits long.
 #
 # Without CLAB_TEST_FULL=1, of each kind of cheat those in `quick`. Those in `waiting` are stopped after a time limit; they are
 # graded beside the others; in a quick run what is endless waits instead of computing.

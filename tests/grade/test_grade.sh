@@ -4,7 +4,7 @@
 # form that others read; one clear line for each mistake.
 # Usage: test_grade.sh [BUILD]. Takes long.
 #
-# Without CLAB_TEST_FULL=1, two gradings stand for five, a class of 9 for one of 21, and three cheats for six.
+# Without CLAB_TEST_FULL=1, two gradings stand for five, a class of 7 for one of 21, and two cheats for six.
 
 . tests/cases.sh
 subject=("$commlab" grade)
@@ -12,8 +12,8 @@ reference=tests/homework/h2/reference.c
 echo 'a salt for tests alone' >"$scratch/salt"
 again=5 half=10 asked='ann bob cid' hostile='fork_bomb signal_all write_outside background forged memory'
 if ! is_full; then
-    leave_out $((2 * 3 + 3 * 12 + 5 + 2 * 3)) # gradings: alone, of a class, of each homework, of cheats
-    again=2 half=4 asked='ann bob' hostile='fork_bomb signal_all write_outside'
+    leave_out $((2 * 3 + 3 * 14 + 5 + 2 * 4)) # gradings: alone, of a class, of each homework, of cheats
+    again=2 half=3 asked='ann bob' hostile='fork_bomb signal_all'
 fi
 
 # grades NAME WORDS...: into $scratch/NAME.* files.

@@ -207,7 +207,12 @@ static void test_each_mistake_is_named(void **state)
     char folder[] = "/tmp/commlab-h4-XXXXXX", path[64], command[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/mine.c", folder);
-    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    size_t n = sizeof mistakes / sizeof *mistakes;
+    if (!getenv("CLAB_TEST_FULL")) { // what never ends takes 20 s of a core
+        print_message("left out: 1\n");
+        n--;
+    }
+    for (size_t i = 0; i < n; i++) {
         struct grading g;
         change(mistakes[i].change, path);
         grade(&g, 1, path);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Jobs of several nodes: two launchers on this machine, and, for root, two network namespaces as two hosts.
-# Usage: test_nodes.sh [BUILD]. Takes long.
+# Usage: test_nodes.sh [BUILD]. Waits long.
 
 . tests/cases.sh
 export XDG_CONFIG_HOME=$scratch # the user's token

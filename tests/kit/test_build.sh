@@ -6,6 +6,8 @@
 # CLAB_BARE: a folder that holds a build with none of it already, with WERROR=1 and CFLAGS=$CLAB_BARE_CFLAGS (.ci/run).
 # It is brought up to date, not made anew. Without it, objects that no switch changes are $build's.
 #
+# Without CLAB_TEST_FULL=1, of the C libraries that are linked, one is tried.
+#
 # A probe's no is real: the compiler is given a tree of headers that lacks the one, or a library that lacks the
 # functions; a program is not on the path.
 
@@ -171,6 +173,7 @@ if grep -q '; turned off by ' <<<"$here"; then
     probes
     here=$why
 fi
+is_full || { leave_out $((5 * ($(wc -w <<<"$libraries") - 2))) && libraries='jansson libfabric'; }
 for name in $libraries gloo mpi nccl gnuplot libfuzzer; do
     turn_off ${all/${name^^}/}
     if missed=$(grep "✗ $name: " <<<"$here"); then

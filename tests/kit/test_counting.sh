@@ -61,6 +61,12 @@ lets_those_alone_that_say_so() {
         [ -e $scratch/over ] && [ -e $scratch/over1 ] && [ -e $scratch/over2 ] && echo ok a" &&
         rm "$scratch"/tests/kit/test_{other,late_?}.sh
 }
+starts_those_first_that_wait_long() {
+    printf '#!/bin/bash\n# Takes long.\n[ -e %s ] && echo ok a\n' "$scratch/waiting" >"$scratch/tests/kit/test_an_early_one.sh"
+    chmod +x "$scratch/tests/kit/test_an_early_one.sh"
+    CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Waits long.
+        echo ok b; touch $scratch/waiting" && rm "$scratch/tests/kit/test_an_early_one.sh"
+}
 starts_those_first_that_take_long() {
     printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/kit/test_an_early_one.sh"
     chmod +x "$scratch/tests/kit/test_an_early_one.sh"
@@ -96,7 +102,7 @@ check_each counts_cases_not_programs counts_cases_without_numbers counts_failure
     fails_skips_without_one does_not_carry_a_reason_over fails_unfinished_plans fails_unfinished_first_plans \
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
     ends_what_hangs_and_its_children leaves_out_what_is_excepted \
-    lets_those_alone_that_say_so starts_those_first_that_take_long fails_what_is_older_than_its_source \
+    lets_those_alone_that_say_so starts_those_first_that_wait_long starts_those_first_that_take_long fails_what_is_older_than_its_source \
     says_how_much_a_quick_run_leaves_out refuses_to_leave_out_what_is_not_there \
     fails_if_there_is_nothing
 exit $failed
