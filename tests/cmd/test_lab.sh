@@ -214,10 +214,7 @@ says_which_setting_is_wrong() {
 
 # processes_of FOLDER: those whose program lies in it.
 processes_of() {
-    local process
-    for process in /proc/[0-9]*; do
-        [[ $(readlink "$process/exe") == "$1"/* ]] && echo "${process#/proc/}"
-    done 2>/dev/null
+    find /proc -maxdepth 2 -name exe -lname "$1/*" 2>/dev/null | cut -d/ -f3
 }
 
 # appears FILE: within ten seconds.

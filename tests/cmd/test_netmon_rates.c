@@ -304,5 +304,10 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rates_are_those_of_the_job),
                                        cmocka_unit_test(test_rates_last_until_the_job_closes_its_connections)};
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    if (shared == MAP_FAILED)
+        return 1;
+    if (getenv("CLAB_TEST_FULL"))
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    print_message("left out: 1\n"); // that the job closes its connections: six seconds in which nothing else may run
+    return _cmocka_run_group_tests("tests", tests, 1, NULL, NULL);
 }

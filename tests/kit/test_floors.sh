@@ -7,9 +7,10 @@
 
 tree=$scratch/tree
 
-# A copy of all sources, with the dependency files of the build: by links, which sed -i and rm leave alone.
+# A copy of all sources, with the dependency files of the build: by links, which sed -i and rm leave alone, but for labs, whose
+# files other tests copy from: a grader takes no file that has two names.
 copy_tree() {
-    rm -rf "$tree" && mkdir -p "$tree/build" && cp -al core backends sim cmd labs "$tree" &&
+    rm -rf "$tree" && mkdir -p "$tree/build" && cp -al core backends sim cmd "$tree" && cp -a labs "$tree" &&
         cp -a --parents $(find tests -maxdepth 1 -type f) "$tree" &&
         cp -al "$build/obj" "$build/alone" "$tree/build" && rm -r "$tree/build/obj/tests"
 }
