@@ -21,13 +21,14 @@ is_short() {
 
 # links_of PAGE: where each leads, seen from the kit's folder, as PATH or PATH#HEADING.
 links_of() {
-    local link
+    local link kept=$scratch/links-${1//\//,}
+    [ ! -e "$kept" ] || { cat "$kept"; return; }
     for link in $(sed '/^```/,/^```/d' "$1" | grep -o '](\([^):]*\))' | sed 's/.*(\(.*\))/\1/'); do
         case $link in
         '#'*) echo "$1$link" ;;
         *) realpath -m --relative-to=. "$(dirname "$1")/${link%%#*}" | sed "s|\$|${link#"${link%%#*}"}|" ;;
         esac
-    done
+    done | tee "$kept"
 }
 
 # headings_of PAGE: as links name them.

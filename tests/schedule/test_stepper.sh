@@ -73,8 +73,8 @@ make_pages() {
 
 steps_in_a_browser() {
     is_full || {
-        leave_out 16
-        show ring 8 allreduce && browse '"allreduce-ring-8.html"' && grep -qx 'moved: yes' "$scratch/findings" && grep -q '^played: [1-9]' "$scratch/findings"
+        leave_out 15 # pages; one of few rounds is played to its end
+        show ring 2 allreduce && show ring 8 allreduce && browse '"allreduce-ring-2.html","allreduce-ring-8.html"' && grep -qx 'moved: yes' "$scratch/findings" && grep -q '^played: [1-9]' "$scratch/findings"
         return
     }
     make_pages && browse "$pages" && grep -qx 'pages: 34' "$scratch/findings" &&
