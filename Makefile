@@ -86,10 +86,10 @@ scripts := $(filter-out $(patsubst %,test_%.sh,$(CLAB_TEST_EXCEPT)),$(notdir $(w
 run_by = $(if $(filter $1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
-test: tests ## build and run the tests in three minutes; T=NAME runs the tests whose name contains NAME
+test: tests ## build and run the tests, quick settings; T=NAME runs the tests whose name contains NAME
 	$(Q)tests/run.sh $(B) $(T)
 
-test-full: tests ## the same with all settings, as continuous integration has it: some eight minutes
+test-full: tests ## the same with all settings, as continuous integration has it: some six minutes
 	$(Q)CLAB_TEST_FULL=1 tests/run.sh $(B) $(T)
 
 floors: all ## check that no folder includes one above it (tests/floors.txt)

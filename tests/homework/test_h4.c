@@ -208,11 +208,12 @@ static void test_each_mistake_is_named(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/mine.c", folder);
     size_t n = sizeof mistakes / sizeof *mistakes;
-    if (!getenv("CLAB_TEST_FULL")) { // what never ends takes 20 s of a core
-        print_message("left out: 1\n");
+    const size_t step = getenv("CLAB_TEST_FULL") ? 1 : 2; // what never ends takes 20 s of a core
+    if (step == 2) {
         n--;
+        print_message("left out: %zu\n", n / 2 + 1);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i += step) {
         struct grading g;
         change(mistakes[i].change, path);
         grade(&g, 1, path);
