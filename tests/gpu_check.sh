@@ -36,7 +36,7 @@ device             30 every kernel of the GPU against the processor
 conformance-1      30 conformance, 1 rank
 kernels            25 kernels against the copy measured here
 overhead-1         20 bench against a bare loop, 1 GPU
-self-send          15 the time of the thread that NCCL starts for each call
+self-send          15 the time of a short call, 1 GPU
 tuner              30 NCCL loads our tuner, and obeys its table
 profiler           30 NCCL loads our profiler
 model              30 NCCL'\''s tuning table against our model of it

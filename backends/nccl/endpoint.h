@@ -4,6 +4,7 @@
 // - nccl.c       the backend's table: attach, detach, waiting.
 // - choice.c     which GPU is this rank's.   numa.c   the cores that are near it.
 // - group.c      communicators: how they are made, in how many lanes, and how they end (teardown.c).
+// - calls.c      calls of NCCL, and the threads that make those which may wait.   watchdog.c   ends the others in time.
 // - messages.c   the transfers of a schedule's stages, by NCCL.
 // - host_messages.c   all other messages, staged through the host's memory.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
@@ -24,11 +25,12 @@
 // or not. So a schedule's later stages also wait for kernels of a backward pass that were launched meanwhile. A native
 // is launched as a whole, and runs beside those kernels. So the gain of overlap with a schedule over this backend is a
 // lower bound.
-// NCCL's calls do not wait (config.blocking is 0), since they may wait for peers that wait for this rank: at the first
-// use of a peer NCCL connects. That costs a thread, which NCCL starts for each group (group.cc).
-// NCCL_COMM_BLOCKING=1 of the environment has it call at once, without that thread, and our deadlines do not hold.
+// Communicators block: NCCL's calls return when their work is in the stream. What may wait for peers that wait for this
+// rank goes to a thread of ours (calls.c): to begin, split and end a communicator, and the first use of a peer, at which
+// NCCL connects. Communicators that do not block would have NCCL start a thread for each group (group.cc).
 // Algorithms connect when a communicator begins (NCCL_RUNTIME_CONNECT=0, unless the user has set it); peers of messages
-// at their first use all the same.
+// at their first use all the same. Where the user has set it, or registers memory, natives may wait, too, and each goes
+// to a thread.
 // Nothing here waits for the GPU but attach, open, detach, and a failed communicator's end, which have deadlines. To
 // free memory would make CUDA wait: that is put off while anything is under way.
 //
@@ -37,20 +39,39 @@
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/base/variables.h"
 #include "core/transport/backend.h"
 
-struct batch;        // of messages.c
-struct host_message; // of host_messages.c
+struct batch;         // of messages.c
+struct host_message;  // of host_messages.c
+struct nccl_abortion; // of teardown.c
+struct nccl_endpoint;
+
+enum { NCCL_ABORT_TAKES = 5 }; // s at most
+
+// The caller's thread is in a call of NCCL's (watchdog.c). All but `thread` and `timeout` under the mutex.
+struct nccl_watchdog {
+    pthread_t thread;
+    double timeout; // s that a call may last
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    bool ends;
+    struct nccl_endpoint *inside; // that it is called for; NULL: it is not
+    double since;                 // s of clab_now
+};
 
 struct nccl_domain {
     struct clab_domain base;
     struct clab_bootstrap *boot;
-    int device;                      // CUDA's number
-    bool is_shared;                  // ranks of this host have GPUs in common
-    bool registers;                  // memory of natives with NCCL, at all ranks of the job alike (memory.c)
+    int device;         // CUDA's number
+    bool is_shared;     // ranks of this host have GPUs in common
+    bool registers;     // memory of natives with NCCL, at all ranks of the job alike (memory.c)
+    bool connects_late; // at the first use of an algorithm, as the user has asked for
+    struct nccl_watchdog watchdog;
     const struct clab_backend *host; // moves what does not go by NCCL
     struct clab_domain *host_domain;
     int lane_blocks;                 // of threads, that a lane beside the first may take of the GPU
@@ -61,13 +82,28 @@ struct nccl_domain {
     struct nccl_deferred *deferred;  // memory to be freed later
 };
 
+// A call of NCCL on a lane's communicator (calls.c).
+enum nccl_call_state { NCCL_CALL_NONE, NCCL_CALL_WAITS, NCCL_CALL_OVER }; // WAITS: a worker is in it
+struct nccl_call {
+    ncclResult_t (*make)(struct nccl_endpoint *endpoint, int lane, void *of);
+    void *of;
+    const char *what; // it does, for a message
+    // of the worker's:
+    struct nccl_endpoint *endpoint;
+    int lane;
+    ncclResult_t result;
+    _Atomic enum nccl_call_state state;
+};
+
 // A communicator of NCCL's, and the stream that it works in.
 struct nccl_lane {
     ncclComm_t comm;
     cudaStream_t stream;
-    bool is_settling;    // NCCL has taken a call, and may be called again only when it is through with it
-    unsigned long given; // to the device, when the stream was last made to wait for it
+    struct nccl_call call; // the last; the lane can be called again when it does not wait
+    unsigned char *met;    // (nranks) NCCL_SENT_TO and NCCL_RECEIVED_FROM: peers that NCCL has connected to
+    unsigned long given;   // to the device, when the stream was last made to wait for it
 };
+enum { NCCL_SENT_TO = 1, NCCL_RECEIVED_FROM = 2 };
 
 // What an operation takes by the GPU's clock (times.c).
 enum nccl_span_state { NCCL_SPAN_NONE, NCCL_SPAN_BEGUN, NCCL_SPAN_ENDED };
@@ -76,9 +112,11 @@ struct nccl_span {
     enum nccl_span_state state;
 };
 
+// One of NCCL's collectives under way.
 struct nccl_native {
+    struct nccl_native *next; // of the endpoint, in the order of their calls; or spare
     struct clab_call call;
-    bool is_started, is_marked; // NCCL has been called; more follows in the stream: `done` is between
+    bool is_called, is_given; // NCCL has been called; the work is in the stream, and `done` behind it
     cudaEvent_t done;
     struct nccl_span span;
 };
@@ -91,12 +129,14 @@ struct nccl_endpoint {
     int *job_ranks;                         // (nranks)
     struct nccl_lane lanes[CLAB_MAX_LANES]; // the first is also the natives'
     int nlanes, wanted;                     // lanes that there are, and that a schedule needs
-    bool is_splitting;                      // the last lane from the first, which is settling
+    ncclUniqueId id;                        // by which the first communicator is made
+    unsigned char *met;                     // (CLAB_MAX_LANES, nranks)
     bool is_finalized, has_failed;          // when it is closed: its communicators, when asked to end
+    struct nccl_abortion *abortion;         // under way, or over; NULL: none. Under the watchdog's mutex
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
     char *nothing; // (2) on the GPU: what empty messages send, and receive
-    struct nccl_native native;
+    struct nccl_native *natives, *spare_natives;
     unsigned looks;                                           // in vain
     struct clab_endpoint *host;                               // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused
@@ -132,11 +172,33 @@ int nccl_follow_device(cudaStream_t stream, unsigned long *given);
 // Now and then, while nothing moves: what has gone wrong beside our calls.  errors: of nccl_error
 int nccl_look_for_errors(struct nccl_endpoint *endpoint);
 
+// ---- calls.c and watchdog.c ----------------------------------------------------------------------------------
+
+// Make a call on the lane, which can be called: in this thread, or, if it may wait for peers, in one of its own; then
+// nccl_call_settle says when it is over.  call: make, of and what
+//   errors: CLAB_ESYS (no thread), CLAB_ETIMEOUT (it had to be aborted), those of nccl_error
+int nccl_call(struct nccl_endpoint *endpoint, int lane, struct nccl_call call, bool may_wait);
+// Whether a worker is in a call on it.
+bool nccl_call_waits(const struct nccl_lane *lane);
+//   errors: the call's, once
+int nccl_call_settle(const struct nccl_endpoint *endpoint, struct nccl_lane *lane, bool *settled_p);
+// A thread that takes no signals.  errors: CLAB_ESYS, logged
+int nccl_thread(void *(*run)(void *), void *of, pthread_t *thread_p);
+
+// The caller's thread goes into a call, and has come back. True: it was aborted.
+void nccl_watch_enter(struct nccl_endpoint *endpoint);
+bool nccl_watch_leave(struct nccl_endpoint *endpoint);
+bool nccl_watch_is_inside(struct nccl_endpoint *endpoint);
+int nccl_watchdog_start(struct nccl_watchdog *w, double timeout);
+void nccl_watchdog_stop(struct nccl_watchdog *w);
+
 // ---- teardown.c ----------------------------------------------------------------------------------------------
 
 // Take over an endpoint that has only its communicators left, and destroy these later: peers may still be in the last
 // call, or have yet to make the lanes that a schedule needs.
 void nccl_end_later(struct nccl_endpoint *endpoint);
+// Begin to abort all communicators, in a thread. With the watchdog's mutex; once.
+void nccl_abort_begin(struct nccl_endpoint *endpoint);
 // Abort all communicators at once. Nothing of them runs when this returns, unless that takes seconds: then the domain
 // is stuck, which is logged.
 void nccl_end_now(struct nccl_endpoint *endpoint);
@@ -165,9 +227,10 @@ void nccl_host_messages_free(struct nccl_endpoint *endpoint);
 
 bool nccl_has_native(enum clab_collective collective, enum clab_type type, enum clab_op op);
 int nccl_native_start(struct clab_endpoint *endpoint, const struct clab_call *call);
-// Before more is put into the first lane's stream: mark where the native's end is.  errors: of nccl_cuda_error
-int nccl_native_mark(struct nccl_endpoint *endpoint);
 int nccl_native_test(struct clab_endpoint *endpoint, struct clab_answer *answer_p);
+void nccl_natives_free(struct nccl_endpoint *endpoint);
+// A message to or from `peer` comes on the lane; whether it is the first of its kind, at which NCCL connects.
+bool nccl_meet(struct nccl_endpoint *endpoint, int lane, int peer, unsigned char how);
 
 // False: NCCL has no such type.
 bool nccl_type(enum clab_type type, ncclDataType_t *type_p);
@@ -219,9 +282,7 @@ int nccl_cuda_error(cudaError_t code, const char *what);
 #define CUDA_TRY(call) CLAB_TRY(nccl_cuda_error((call), #call))
 // Whether a member leaves the job, or has.
 bool nccl_has_lost_a_peer(const struct nccl_endpoint *endpoint);
-// Whether NCCL has taken a call, and may be at it still.
-bool nccl_is_taken(ncclResult_t code);
 // CLAB_EPEER of a peer's end (only logged to be debugged: who waits for it says more), CLAB_ENOMEM, else CLAB_ESYS,
-// logged with NCCL's words. ncclInProgress is none.
+// logged with NCCL's words.
 //   comm: or NULL
 int nccl_error(const struct nccl_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what);

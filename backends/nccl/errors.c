@@ -34,14 +34,9 @@ static bool is_out_of_memory(ncclResult_t code, const char *warning)
     return code == ncclUnhandledCudaError && warning && strstr(warning, cudaGetErrorString(cudaErrorMemoryAllocation));
 }
 
-bool nccl_is_taken(ncclResult_t code)
-{
-    return code == ncclSuccess || code == ncclInProgress;
-}
-
 int nccl_error(const struct nccl_endpoint *endpoint, ncclComm_t comm, ncclResult_t code, const char *what)
 {
-    if (nccl_is_taken(code))
+    if (code == ncclSuccess)
         return CLAB_OK;
     const char *more = ncclGetLastError(comm);
     if (code == ncclRemoteError || (code == ncclSystemError && nccl_has_lost_a_peer(endpoint))) {

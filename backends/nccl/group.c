@@ -3,7 +3,8 @@
 //
 // - The first lane's communicator is made when ours is opened: by a unique number of NCCL's that member 0 gives to all.
 //   The others are split from it when a schedule first needs them, which all members begin in the same order.
-// - NCCL's calls do not block (`blocking` 0): what takes time is gone on with by later calls, and has our deadlines.
+// - Communicators block (`blocking` 1), and what may wait for peers is a worker's (calls.c): it is gone on with by later
+//   calls, and has our deadlines.
 
 #include "backends/nccl/endpoint.h"
 
@@ -21,7 +22,7 @@ enum { ASK_EVERY = 64 };               // looks in vain between questions about 
 static ncclConfig_t settings(void)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
+    config.blocking = 1;
     return config;
 }
 
@@ -33,33 +34,22 @@ static int make_stream(struct nccl_lane *lane)
     return CLAB_OK;
 }
 
-// Whether NCCL is through with the call that it has taken.
-static int settle(const struct nccl_endpoint *endpoint, struct nccl_lane *lane, bool *settled_p)
+// The next lane's communicator, from the first one's.
+static ncclResult_t split_comm(struct nccl_endpoint *endpoint, int first, void *of)
 {
-    ncclResult_t state = ncclSuccess;
-    *settled_p = true;
-    if (!lane->is_settling)
-        return CLAB_OK;
-    CLAB_TRY(nccl_error(endpoint, lane->comm, ncclCommGetAsyncError(lane->comm, &state), "ncclCommGetAsyncError"));
-    CLAB_TRY(nccl_error(endpoint, lane->comm, state, "a call"));
-    *settled_p = state == ncclSuccess;
-    lane->is_settling = !*settled_p;
-    return CLAB_OK;
+    ncclConfig_t config = settings();
+    (void)of;
+    config.maxCTAs = endpoint->domain->lane_blocks;
+    return ncclCommSplit(endpoint->lanes[first].comm, 0, endpoint->rank, &endpoint->lanes[endpoint->nlanes - 1].comm,
+                         &config);
 }
 
-// A call on the first lane's communicator, which it is not free from before the new one is there.
+// A call on the first lane's communicator, which can not be called before the new one is there.
 static int split(struct nccl_endpoint *endpoint)
 {
-    struct nccl_lane *first = &endpoint->lanes[0], *lane = &endpoint->lanes[endpoint->nlanes];
-    ncclConfig_t config = settings();
-    config.maxCTAs = endpoint->domain->lane_blocks;
-    CLAB_TRY(make_stream(lane));
-    const ncclResult_t code = ncclCommSplit(first->comm, 0, endpoint->rank, &lane->comm, &config);
-    endpoint->is_splitting = true;
-    first->is_settling = true;
-    lane->is_settling = true;
-    endpoint->nlanes++; // also if it failed: NCCL may give a communicator all the same, which is to be ended
-    return nccl_error(endpoint, first->comm, code, "ncclCommSplit");
+    CLAB_TRY(make_stream(&endpoint->lanes[endpoint->nlanes]));
+    endpoint->nlanes++; // also if it fails: NCCL may give a communicator all the same, which is to be ended
+    return nccl_call(endpoint, 0, (struct nccl_call){.make = split_comm, .what = "ncclCommSplit"}, true);
 }
 
 int nccl_lanes(struct clab_endpoint *base, int lanes)
@@ -75,9 +65,7 @@ int nccl_lane_ready(struct nccl_endpoint *endpoint, int index, bool *ready_p)
 {
     *ready_p = false;
     for (;;) {
-        CLAB_TRY(settle(endpoint, &endpoint->lanes[0], ready_p));
-        if (*ready_p)
-            endpoint->is_splitting = false;
+        CLAB_TRY(nccl_call_settle(endpoint, &endpoint->lanes[0], ready_p));
         if (!*ready_p || endpoint->nlanes >= endpoint->wanted)
             break;
         CLAB_TRY(split(endpoint));
@@ -85,7 +73,7 @@ int nccl_lane_ready(struct nccl_endpoint *endpoint, int index, bool *ready_p)
     if (!*ready_p || index == 0)
         return CLAB_OK;
     *ready_p = index < endpoint->nlanes;
-    return *ready_p ? settle(endpoint, &endpoint->lanes[index], ready_p) : CLAB_OK;
+    return *ready_p ? nccl_call_settle(endpoint, &endpoint->lanes[index], ready_p) : CLAB_OK;
 }
 
 int nccl_follow_device(cudaStream_t stream, unsigned long *given)
@@ -114,7 +102,7 @@ int nccl_look_for_errors(struct nccl_endpoint *endpoint)
     for (int i = 0; i < endpoint->nlanes; i++) {
         const ncclComm_t comm = __atomic_load_n(&endpoint->lanes[i].comm, __ATOMIC_ACQUIRE);
         ncclResult_t state = ncclSuccess;
-        if (!comm) // NCCL gives it when the split is over
+        if (!comm || nccl_call_waits(&endpoint->lanes[i])) // it is being made, or its call will say
             continue;
         CLAB_TRY(nccl_error(endpoint, comm, ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError"));
         CLAB_TRY(nccl_error(endpoint, comm, state, "a communicator"));
@@ -144,19 +132,23 @@ static int agree(const struct nccl_endpoint *endpoint, struct clab_group *group,
     return mine.err ? mine.err : met;
 }
 
-static int connect_members(struct nccl_endpoint *endpoint, ncclUniqueId id)
+static ncclResult_t init_comm(struct nccl_endpoint *endpoint, int first, void *of)
 {
-    struct nccl_lane *lane = &endpoint->lanes[0];
+    ncclConfig_t config = settings();
+    (void)of;
+    return ncclCommInitRankConfig(&endpoint->lanes[first].comm, endpoint->nranks, endpoint->id, endpoint->rank,
+                                  &config);
+}
+
+static int connect_members(struct nccl_endpoint *endpoint)
+{
     const double deadline = clab_now() + endpoint->domain->boot->timeout;
     const struct timespec moment = {.tv_nsec = look_every};
-    ncclConfig_t config = settings();
     bool settled = false;
-    const ncclResult_t code = ncclCommInitRankConfig(&lane->comm, endpoint->nranks, id, endpoint->rank, &config);
-    lane->is_settling = true;
-    endpoint->nlanes = endpoint->wanted = 1; // also if it failed: NCCL may give a communicator that is to be ended
-    CLAB_TRY(nccl_error(endpoint, NULL, code, "ncclCommInitRankConfig"));
+    endpoint->nlanes = endpoint->wanted = 1; // also if it fails: NCCL may give a communicator that is to be ended
+    CLAB_TRY(nccl_call(endpoint, 0, (struct nccl_call){.make = init_comm, .what = "ncclCommInitRankConfig"}, true));
     while (!settled) {
-        CLAB_TRY(settle(endpoint, lane, &settled));
+        CLAB_TRY(nccl_call_settle(endpoint, &endpoint->lanes[0], &settled));
         if (settled)
             break;
         if (nccl_has_lost_a_peer(endpoint))
@@ -174,7 +166,6 @@ static int prepare(struct nccl_endpoint *endpoint)
     void *nothing;
     CLAB_TRY(make_stream(&endpoint->lanes[0]));
     CUDA_TRY(cudaStreamCreateWithFlags(&endpoint->copies, cudaStreamNonBlocking));
-    CUDA_TRY(cudaEventCreateWithFlags(&endpoint->native.done, cudaEventDisableTiming));
     CLAB_TRY(nccl_reserve(endpoint->domain, 2, &nothing));
     endpoint->nothing = nothing;
     return CLAB_OK;
@@ -183,12 +174,20 @@ static int prepare(struct nccl_endpoint *endpoint)
 static struct nccl_endpoint *create(struct nccl_domain *domain, const struct clab_group *group)
 {
     struct nccl_endpoint *endpoint = calloc(1, sizeof *endpoint);
-    const size_t bytes = (size_t)group->nranks * sizeof *group->ranks;
-    if (!endpoint || !(endpoint->job_ranks = malloc(bytes))) {
+    const size_t n = (size_t)group->nranks;
+    int *job_ranks = malloc(n * sizeof *job_ranks);
+    unsigned char *met = calloc(CLAB_MAX_LANES, n);
+    if (!endpoint || !job_ranks || !met) {
         free(endpoint);
+        free(job_ranks);
+        free(met);
         return NULL;
     }
-    memcpy(endpoint->job_ranks, group->ranks, bytes);
+    memcpy(job_ranks, group->ranks, n * sizeof *job_ranks);
+    endpoint->job_ranks = job_ranks;
+    endpoint->met = met;
+    for (size_t i = 0; i < CLAB_MAX_LANES; i++)
+        endpoint->lanes[i].met = met + i * n;
     endpoint->domain = domain;
     endpoint->rank = group->rank;
     endpoint->nranks = group->nranks;
@@ -198,17 +197,16 @@ static struct nccl_endpoint *create(struct nccl_domain *domain, const struct cla
 int nccl_open(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct nccl_domain *domain = (struct nccl_domain *)base;
-    ncclUniqueId id;
     nccl_end_rest(domain, 0);
     nccl_free_deferred(domain, false);
     struct nccl_endpoint *endpoint = create(domain, group);
     if (!endpoint)
         return CLAB_ENOMEM;
-    int err = agree(endpoint, group, prepare(endpoint), &id);
+    int err = agree(endpoint, group, prepare(endpoint), &endpoint->id);
     if (!err)
         err = clab_endpoint_open(domain->host_domain, group, &endpoint->host);
     if (!err)
-        err = connect_members(endpoint, id);
+        err = connect_members(endpoint);
     if (err) {
         nccl_close(&endpoint->base, true);
         return err;
@@ -232,11 +230,7 @@ void nccl_close(struct clab_endpoint *base, bool failed)
         domain->host->close(endpoint->host, failed);
     nccl_host_messages_free(endpoint);
     nccl_batches_free(endpoint);
-    if (endpoint->native.is_started)
-        domain->under_way--;
-    if (endpoint->native.done)
-        cudaEventDestroy(endpoint->native.done);
-    nccl_span_free(&endpoint->native.span);
+    nccl_natives_free(endpoint);
     if (endpoint->nothing)
         nccl_defer_free(domain, endpoint->nothing);
     if (failed)

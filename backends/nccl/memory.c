@@ -102,7 +102,7 @@ static void take_back_all(struct nccl_entry **list, const struct nccl_endpoint *
 {
     while (*list) {
         struct nccl_entry *entry = *list;
-        if ((endpoint && entry->endpoint != endpoint) || entry->endpoint->lanes[0].is_settling) {
+        if ((endpoint && entry->endpoint != endpoint) || nccl_call_waits(&entry->endpoint->lanes[0])) {
             list = &entry->next;
             continue;
         }

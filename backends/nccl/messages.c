@@ -102,6 +102,8 @@ static void free_list(struct nccl_domain *domain, struct batch *b)
 
 void nccl_batches_free(struct nccl_endpoint *endpoint)
 {
+    if (endpoint->domain->is_stuck)
+        return;
     for (int lane = 0; lane < CLAB_MAX_LANES; lane++)
         free_list(endpoint->domain, endpoint->batches[lane]);
     for (struct batch *b = endpoint->spare_batches; b; b = b->next)
@@ -123,33 +125,40 @@ static ncclResult_t call_one(const struct nccl_endpoint *endpoint, const struct 
                     lane->stream);
 }
 
-static ncclResult_t call_group(const struct nccl_endpoint *endpoint, const struct nccl_lane *lane,
-                               const struct batch *b)
+static ncclResult_t call_group(struct nccl_endpoint *endpoint, int index, void *of)
 {
+    const struct nccl_lane *lane = &endpoint->lanes[index];
+    const struct batch *b = of;
     ncclResult_t code = ncclGroupStart();
     char *staging = b->staging;
-    for (int i = 0; i < b->n && nccl_is_taken(code); i++) {
+    for (int i = 0; i < b->n && code == ncclSuccess; i++) {
         code = call_one(endpoint, lane, &b->transfers[i], staging);
         staging += staged(&b->transfers[i]);
     }
     const ncclResult_t ended = ncclGroupEnd();
-    return nccl_is_taken(code) ? ended : code;
+    return code == ncclSuccess ? ended : code;
+}
+
+// Whether NCCL connects to a peer for it.
+static bool meets(struct nccl_endpoint *endpoint, int lane, const struct batch *b)
+{
+    bool is_first = false;
+    for (int i = 0; i < b->n; i++)
+        is_first |= nccl_meet(endpoint, lane, b->transfers[i].peer,
+                              b->transfers[i].op == CLAB_SEND ? NCCL_SENT_TO : NCCL_RECEIVED_FROM);
+    return is_first;
 }
 
 static int launch(struct nccl_endpoint *endpoint, int index, struct batch *b)
 {
     struct nccl_lane *lane = &endpoint->lanes[index];
-    if (index == 0)
-        CLAB_TRY(nccl_native_mark(endpoint));
+    const struct nccl_call call = {.make = call_group, .of = b, .what = "a group of sends and receives"};
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
     if (index == 0)
         CLAB_TRY(nccl_span_begin(&b->span, lane->stream));
-    const ncclResult_t code = call_group(endpoint, lane, b);
-    CLAB_TRY(nccl_error(endpoint, lane->comm, code, "a group of sends and receives"));
-    lane->is_settling = code == ncclInProgress;
     b->is_started = true;
     endpoint->domain->under_way++;
-    return CLAB_OK;
+    return nccl_call(endpoint, index, call, meets(endpoint, index, b));
 }
 
 // What has come is reduced behind it in the same stream; the mark is behind that.

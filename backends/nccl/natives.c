@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // NCCL's collectives, in the stream of the first lane.
 //
+// - Each enters the stream when it is started, behind those before it, and an event behind each says when it is done.
 // - Gather, scatter and all-to-all are sends and receives in one group: NCCL has calls of its own for them from 2.28
 //   on, which do the same.
 // - A barrier is the sum of one byte. An average is the sum, divided by the communicator.
@@ -8,6 +9,8 @@
 // - Whoever only gets a broadcast names its `out` twice: NCCL looks for both buffers among those that are registered.
 
 #include "backends/nccl/endpoint.h"
+
+#include <stdlib.h>
 
 #include "core/base/log.h"
 
@@ -46,14 +49,14 @@ static ncclResult_t receive(const struct target *t, void *to, int peer)
 static ncclResult_t pass_blocks(const struct target *t, bool gives, bool gets, int giver, int getter)
 {
     ncclResult_t code = ncclGroupStart(), ended;
-    for (int r = 0; r < t->nranks && nccl_is_taken(code) && gives; r++)
+    for (int r = 0; r < t->nranks && code == ncclSuccess && gives; r++)
         if (getter < 0 || getter == r)
             code = send(t, getter < 0 ? block(t->call->in, t, r) : t->call->in, r);
-    for (int r = 0; r < t->nranks && nccl_is_taken(code) && gets; r++)
+    for (int r = 0; r < t->nranks && code == ncclSuccess && gets; r++)
         if (giver < 0 || giver == r)
             code = receive(t, giver < 0 ? block(t->call->out, t, r) : t->call->out, r);
     ended = ncclGroupEnd();
-    return nccl_is_taken(code) ? ended : code;
+    return code == ncclSuccess ? ended : code;
 }
 
 static ncclResult_t alltoall(const struct target *t)
@@ -71,7 +74,7 @@ static ncclResult_t scatter(const struct target *t)
     return pass_blocks(t, t->rank == t->call->problem.root, true, t->call->problem.root, -1);
 }
 
-static ncclResult_t begin(const struct nccl_endpoint *endpoint, const struct target *t)
+static ncclResult_t enqueue(const struct nccl_endpoint *endpoint, const struct target *t)
 {
     const struct clab_call *c = t->call;
     switch (c->problem.collective) {
@@ -103,9 +106,8 @@ static size_t bytes_of(const struct nccl_endpoint *endpoint, const struct clab_c
 }
 
 // What this rank gives, and what it gets.
-static int register_buffers(struct nccl_endpoint *endpoint)
+static int register_buffers(struct nccl_endpoint *endpoint, const struct clab_call *call)
 {
-    const struct clab_call *call = &endpoint->native.call;
     const bool is_root = endpoint->rank == call->problem.root;
     if (call->problem.collective == CLAB_BARRIER)
         return CLAB_OK;
@@ -116,78 +118,169 @@ static int register_buffers(struct nccl_endpoint *endpoint)
     return CLAB_OK;
 }
 
-static int start(struct nccl_endpoint *endpoint)
+static ncclResult_t make(struct nccl_endpoint *endpoint, int index, void *of)
 {
-    struct nccl_native *native = &endpoint->native;
-    struct nccl_lane *lane = &endpoint->lanes[0];
-    bool ready;
-    CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
-    if (!ready)
-        return CLAB_OK;
+    const struct nccl_lane *lane = &endpoint->lanes[index];
+    const struct nccl_native *native = of;
     struct target t = {.call = &native->call,
                        .comm = lane->comm,
                        .stream = lane->stream,
                        .rank = endpoint->rank,
                        .nranks = endpoint->nranks};
     nccl_type(native->call.type, &t.type);
-    CLAB_TRY(register_buffers(endpoint));
+    return enqueue(endpoint, &t);
+}
+
+// ---- first messages ------------------------------------------------------------------------------------------
+
+bool nccl_meet(struct nccl_endpoint *endpoint, int lane, int peer, unsigned char how)
+{
+    unsigned char *met = &endpoint->lanes[lane].met[peer];
+    const bool is_first = peer != endpoint->rank && !(*met & how);
+    *met |= how;
+    return is_first;
+}
+
+// Of those that are sends and receives.
+static bool meets(struct nccl_endpoint *endpoint, const struct clab_call *call)
+{
+    const enum clab_collective collective = call->problem.collective;
+    const int root = call->problem.root;
+    const bool is_root = endpoint->rank == root, to_all = collective == CLAB_ALLTOALL;
+    bool is_first = false;
+    for (int r = 0; r < endpoint->nranks; r++) {
+        if (to_all || (collective == CLAB_GATHER && r == root) || (collective == CLAB_SCATTER && is_root))
+            is_first |= nccl_meet(endpoint, 0, r, NCCL_SENT_TO);
+        if (to_all || (collective == CLAB_GATHER && is_root) || (collective == CLAB_SCATTER && r == root))
+            is_first |= nccl_meet(endpoint, 0, r, NCCL_RECEIVED_FROM);
+    }
+    return is_first;
+}
+
+static bool may_wait(struct nccl_endpoint *endpoint, const struct clab_call *call)
+{
+    const bool is_first = meets(endpoint, call);
+    return is_first || endpoint->domain->connects_late || endpoint->domain->registers;
+}
+
+// ---- under way -----------------------------------------------------------------------------------------------
+
+static int call_nccl(struct nccl_endpoint *endpoint, struct nccl_native *native)
+{
+    struct nccl_lane *lane = &endpoint->lanes[0];
+    const struct nccl_call call = {
+        .make = make, .of = native, .what = clab_collective_name(native->call.problem.collective)};
+    CLAB_TRY(register_buffers(endpoint, &native->call));
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
     CLAB_TRY(nccl_span_begin(&native->span, lane->stream));
-    const ncclResult_t code = begin(endpoint, &t);
-    CLAB_TRY(nccl_error(endpoint, lane->comm, code, clab_collective_name(native->call.problem.collective)));
-    lane->is_settling = code == ncclInProgress;
-    native->is_started = true;
+    native->is_called = true;
     endpoint->domain->under_way++;
+    return nccl_call(endpoint, 0, call, may_wait(endpoint, &native->call));
+}
+
+// The work is in the stream; what follows it there comes behind its event.
+static int mark(struct nccl_endpoint *endpoint, struct nccl_native *native)
+{
+    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
+    CUDA_TRY(cudaEventRecord(native->done, endpoint->lanes[0].stream));
+    native->is_given = true;
+    return CLAB_OK;
+}
+
+// Give NCCL those that it has not got yet, as far as that goes without waiting.
+static int give_all(struct nccl_endpoint *endpoint)
+{
+    for (struct nccl_native *native = endpoint->natives; native; native = native->next) {
+        bool ready;
+        if (native->is_given)
+            continue;
+        CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
+        if (ready && !native->is_called) {
+            CLAB_TRY(call_nccl(endpoint, native));
+            CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
+        }
+        if (!ready)
+            return CLAB_OK;
+        CLAB_TRY(mark(endpoint, native));
+    }
+    return CLAB_OK;
+}
+
+static int take(struct nccl_endpoint *endpoint, struct nccl_native **native_p)
+{
+    struct nccl_native *native = endpoint->spare_natives;
+    if (native) {
+        endpoint->spare_natives = native->next;
+    } else {
+        if (!(native = calloc(1, sizeof *native)))
+            return CLAB_ENOMEM;
+        const int err =
+            nccl_cuda_error(cudaEventCreateWithFlags(&native->done, cudaEventDisableTiming), "cudaEventCreate");
+        if (err) {
+            free(native);
+            return err;
+        }
+    }
+    *native_p = native;
     return CLAB_OK;
 }
 
 int nccl_native_start(struct clab_endpoint *base, const struct clab_call *call)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
-    struct nccl_native *native = &endpoint->native;
+    struct nccl_native *native, **end = &endpoint->natives;
+    CLAB_TRY(take(endpoint, &native));
     native->call = *call;
-    native->is_started = native->is_marked = false;
-    return start(endpoint);
+    native->is_called = native->is_given = false;
+    native->next = NULL;
+    while (*end)
+        end = &(*end)->next;
+    *end = native;
+    return give_all(endpoint);
 }
 
-int nccl_native_mark(struct nccl_endpoint *endpoint)
+static void retire(struct nccl_endpoint *endpoint, struct nccl_native *native)
 {
-    struct nccl_native *native = &endpoint->native;
-    if (!native->is_started || native->is_marked)
-        return CLAB_OK;
-    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
-    CUDA_TRY(cudaEventRecord(native->done, endpoint->lanes[0].stream));
-    native->is_marked = true;
-    return CLAB_OK;
-}
-
-// While nothing has been put behind it, the stream itself says whether it is done.
-static cudaError_t state_of(const struct nccl_endpoint *endpoint)
-{
-    return endpoint->native.is_marked ? cudaEventQuery(endpoint->native.done)
-                                      : cudaStreamQuery(endpoint->lanes[0].stream);
+    nccl_span_add(&native->span);
+    endpoint->natives = native->next;
+    native->next = endpoint->spare_natives;
+    endpoint->spare_natives = native;
+    endpoint->domain->under_way--;
 }
 
 int nccl_native_test(struct clab_endpoint *base, struct clab_answer *answer_p)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
-    struct nccl_native *native = &endpoint->native;
-    bool ready;
-    if (!native->is_started)
-        CLAB_TRY(start(endpoint));
-    if (!native->is_started)
+    struct nccl_native *first = endpoint->natives;
+    CLAB_TRY(give_all(endpoint));
+    if (!first->is_given)
         return nccl_look_for_errors(endpoint);
-    CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
-    if (!ready)
-        return CLAB_OK;
-    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
-    const cudaError_t state = state_of(endpoint);
+    const cudaError_t state = cudaEventQuery(first->done);
     if (state == cudaErrorNotReady)
         return nccl_look_for_errors(endpoint);
     CUDA_TRY(state);
-    nccl_span_add(&native->span);
-    native->is_started = false;
-    endpoint->domain->under_way--;
+    retire(endpoint, first);
     answer_p->done = true;
     return CLAB_OK;
+}
+
+static void free_list(struct nccl_domain *domain, struct nccl_native *native)
+{
+    for (struct nccl_native *next; native; native = next) {
+        next = native->next;
+        domain->under_way -= native->is_called;
+        cudaEventDestroy(native->done);
+        nccl_span_free(&native->span);
+        free(native);
+    }
+}
+
+void nccl_natives_free(struct nccl_endpoint *endpoint)
+{
+    if (endpoint->domain->is_stuck)
+        return;
+    free_list(endpoint->domain, endpoint->natives);
+    for (struct nccl_native *native = endpoint->spare_natives; native; native = native->next)
+        native->is_called = false;
+    free_list(endpoint->domain, endpoint->spare_natives);
 }

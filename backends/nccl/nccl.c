@@ -4,6 +4,7 @@
 #include "backends/nccl/endpoint.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -60,11 +61,23 @@ static int choose_registration(bool *registers_p)
     return CLAB_OK;
 }
 
+// It is over what a program asks for.
+static int check_blocking(void)
+{
+    const char *blocking = getenv("NCCL_COMM_BLOCKING");
+    if (!blocking || strcmp(blocking, "0"))
+        return CLAB_OK;
+    clab_error("NCCL_COMM_BLOCKING=0: this backend's communicators block, and its own threads wait for NCCL: unset it");
+    return CLAB_EINVAL;
+}
+
 static int prepare(struct nccl_domain *domain)
 {
     // Else NCCL connects at the first use of an algorithm, where it may wait for the GPU, whose kernels may wait for a
     // peer that waits for this rank.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+    domain->connects_late = strcmp(getenv("NCCL_RUNTIME_CONNECT"), "0") != 0;
+    CLAB_TRY(check_blocking());
     CLAB_TRY(choose_registration(&domain->registers));
     return nccl_choose_device(domain->boot, &domain->device, &domain->is_shared);
 }
@@ -96,15 +109,24 @@ static int attach_host(struct nccl_domain *domain)
     return domain->host ? clab_attach(domain->host, domain->boot, &domain->host_domain) : CLAB_EUNSUPPORTED;
 }
 
+static int attach_all(struct nccl_domain *domain)
+{
+    CLAB_TRY(open_device(domain));
+    int err = nccl_watchdog_start(&domain->watchdog, domain->boot->timeout);
+    if (!err && (err = attach_host(domain)))
+        nccl_watchdog_stop(&domain->watchdog);
+    if (err)
+        nccl_device_close();
+    return err;
+}
+
 static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
     struct nccl_domain *domain = calloc(1, sizeof *domain);
     if (!domain)
         return CLAB_ENOMEM;
     domain->boot = boot;
-    int err = open_device(domain);
-    if (!err && (err = attach_host(domain)))
-        nccl_device_close();
+    const int err = attach_all(domain);
     if (err) {
         free(domain);
         return err;
@@ -120,8 +142,10 @@ static void detach(struct clab_domain *base)
     nccl_end_rest(domain, clab_now() + limit);
     nccl_free_deferred(domain, true);
     domain->host->detach(domain->host_domain);
-    if (!domain->is_stuck) // else CUDA would wait, too
-        nccl_device_close();
+    if (domain->is_stuck) // CUDA would wait, too, and a thread of ours may still look at the domain
+        return;
+    nccl_watchdog_stop(&domain->watchdog);
+    nccl_device_close();
     free(domain);
 }
 

@@ -7,11 +7,14 @@
 // - A communicator that has failed is aborted, which ends the kernels that wait for peers. NCCL may take long for that,
 //   in rare cases for ever. So a thread aborts, and we wait a few seconds for it. After that we free nothing more,
 //   since CUDA would wait for the same kernels, and the process exits without waiting.
+// - ncclCommAbort first makes all that waits give up, and then frees the communicator, whoever is still in a call on it
+//   (NCCL 2.28.9, init.cc; only communicators that do not block wait for such a call). So it is called within a group:
+//   NCCL then frees nothing before the group's end, and that comes when our threads have left their calls. All lanes'
+//   are in one group: none is freed while another's kernels still wait.
 
 #include "backends/nccl/endpoint.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,29 +24,55 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 
-static const double abort_takes = 5;   // s at most
 static const long look_every = 200000; // ns
 
 // ---- at once -------------------------------------------------------------------------------------------------
 
-struct abortion {
-    ncclComm_t comm;
-    int device;
+struct nccl_abortion {
+    struct nccl_endpoint *endpoint;
     sem_t over, left; // by the thread; by us: who comes last frees this
 };
 
-static void free_abortion(struct abortion *a)
+static void free_abortion(struct nccl_abortion *a)
 {
     sem_destroy(&a->over);
     sem_destroy(&a->left);
     free(a);
 }
 
-static void *abort_comm(void *of)
+static bool is_in_a_call(struct nccl_endpoint *endpoint)
 {
-    struct abortion *a = of;
-    cudaSetDevice(a->device);
-    ncclCommAbort(a->comm);
+    for (int i = 0; i < endpoint->nlanes; i++)
+        if (nccl_call_waits(&endpoint->lanes[i]))
+            return true;
+    return nccl_watch_is_inside(endpoint);
+}
+
+// Those that NCCL has given since the last time, too.
+static void abort_lanes(struct nccl_endpoint *endpoint, bool aborted[CLAB_MAX_LANES])
+{
+    for (int i = 0; i < endpoint->nlanes; i++) {
+        const ncclComm_t comm = __atomic_load_n(&endpoint->lanes[i].comm, __ATOMIC_ACQUIRE);
+        if (comm && !aborted[i])
+            ncclCommAbort(comm);
+        aborted[i] = comm != NULL;
+    }
+}
+
+static void *abort_all(void *of)
+{
+    struct nccl_abortion *a = of;
+    const struct timespec moment = {.tv_nsec = look_every};
+    bool aborted[CLAB_MAX_LANES] = {false};
+    cudaSetDevice(a->endpoint->domain->device);
+    ncclGroupStart();
+    for (bool is_inside = true; is_inside;) {
+        is_inside = is_in_a_call(a->endpoint);
+        abort_lanes(a->endpoint, aborted);
+        if (is_inside)
+            nanosleep(&moment, NULL);
+    }
+    ncclGroupEnd();
     sem_post(&a->over);
     while (sem_wait(&a->left) != 0)
         continue;
@@ -51,52 +80,47 @@ static void *abort_comm(void *of)
     return NULL;
 }
 
+void nccl_abort_begin(struct nccl_endpoint *endpoint)
+{
+    struct nccl_abortion *a = calloc(1, sizeof *a);
+    pthread_t thread;
+    if (!a)
+        return;
+    a->endpoint = endpoint;
+    sem_init(&a->over, 0, 0);
+    sem_init(&a->left, 0, 0);
+    if (nccl_thread(abort_all, a, &thread) != CLAB_OK) {
+        free_abortion(a);
+        return;
+    }
+    pthread_detach(thread);
+    endpoint->abortion = a;
+}
+
 static bool wait_for(sem_t *over)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)abort_takes;
+    until.tv_sec += NCCL_ABORT_TAKES;
     int failed;
     while ((failed = sem_timedwait(over, &until)) != 0 && errno == EINTR)
         continue;
     return !failed;
 }
 
-// NULL: it is over.
-static struct abortion *begin_abort(ncclComm_t comm)
+// False: it takes too long, or there is no thread for it.
+static bool abort_now(struct nccl_endpoint *endpoint)
 {
-    struct abortion *a = calloc(1, sizeof *a);
-    pthread_t thread;
-    if (!a) {
-        ncclCommAbort(comm);
-        return NULL;
-    }
-    a->comm = comm;
-    cudaGetDevice(&a->device);
-    sem_init(&a->over, 0, 0);
-    sem_init(&a->left, 0, 0);
-    if (pthread_create(&thread, NULL, abort_comm, a) != 0) {
-        ncclCommAbort(comm);
-        free_abortion(a);
-        return NULL;
-    }
-    pthread_detach(thread);
-    return a;
-}
-
-// Together: to free one's memory CUDA waits for the kernels of the others. False: that takes too long.
-static bool abort_lanes(struct nccl_endpoint *endpoint, int first, int end)
-{
-    struct abortion *all[CLAB_MAX_LANES] = {0};
-    bool over = true;
-    for (int i = first; i < end; i++)
-        if (endpoint->lanes[i].comm)
-            all[i] = begin_abort(endpoint->lanes[i].comm);
-    for (int i = first; i < end; i++)
-        if (all[i]) {
-            over = over && wait_for(&all[i]->over);
-            sem_post(&all[i]->left);
-        }
+    pthread_mutex_t *mutex = &endpoint->domain->watchdog.mutex;
+    pthread_mutex_lock(mutex);
+    if (!endpoint->abortion)
+        nccl_abort_begin(endpoint);
+    struct nccl_abortion *a = endpoint->abortion;
+    pthread_mutex_unlock(mutex);
+    if (!a)
+        return false;
+    const bool over = wait_for(&a->over);
+    sem_post(&a->left);
     return over;
 }
 
@@ -113,14 +137,15 @@ static void get_stuck(struct nccl_domain *domain, const char *what)
 {
     if (domain->is_stuck)
         return;
-    clab_warn("%s has not come to an end within %g s: what it leaves goes with this process", what, abort_takes);
+    clab_warn("%s has not come to an end within %g s: what it leaves goes with this process", what,
+              (double)NCCL_ABORT_TAKES);
     domain->is_stuck = true;
     on_exit(leave_at_once, NULL);
 }
 
 void nccl_drain(struct nccl_domain *domain, cudaStream_t stream)
 {
-    const double deadline = clab_now() + abort_takes;
+    const double deadline = clab_now() + NCCL_ABORT_TAKES;
     const struct timespec moment = {.tv_nsec = look_every};
     while (!domain->is_stuck && cudaStreamQuery(stream) == cudaErrorNotReady) {
         if (clab_now() >= deadline)
@@ -133,8 +158,7 @@ void nccl_drain(struct nccl_domain *domain, cudaStream_t stream)
 void nccl_end_now(struct nccl_endpoint *endpoint)
 {
     struct nccl_domain *domain = endpoint->domain;
-    const int split = endpoint->nlanes - endpoint->is_splitting; // NCCL gives the last one when the first is aborted
-    if (!abort_lanes(endpoint, 0, split) || !abort_lanes(endpoint, split, endpoint->nlanes))
+    if (endpoint->nlanes && !abort_now(endpoint))
         get_stuck(domain, "NCCL: ncclCommAbort");
     for (int i = 0; i < endpoint->nlanes || i == 0; i++)
         if (endpoint->lanes[i].stream) {
@@ -148,6 +172,7 @@ void nccl_endpoint_free(struct nccl_endpoint *endpoint)
     if (endpoint->domain->is_stuck)
         return;
     free(endpoint->job_ranks);
+    free(endpoint->met);
     free(endpoint);
 }
 
@@ -162,16 +187,19 @@ static int is_ready(struct nccl_endpoint *endpoint, bool *ready_p)
     return CLAB_OK;
 }
 
+static ncclResult_t finalize_comms(struct nccl_endpoint *endpoint, int first, void *of)
+{
+    ncclResult_t code = ncclSuccess;
+    (void)of;
+    for (int i = first; i < endpoint->nlanes && code == ncclSuccess; i++)
+        code = ncclCommFinalize(endpoint->lanes[i].comm);
+    return code;
+}
+
 static int finalize(struct nccl_endpoint *endpoint)
 {
     endpoint->is_finalized = true;
-    for (int i = 0; i < endpoint->nlanes; i++) {
-        struct nccl_lane *lane = &endpoint->lanes[i];
-        const ncclResult_t code = ncclCommFinalize(lane->comm);
-        CLAB_TRY(nccl_error(endpoint, lane->comm, code, "ncclCommFinalize"));
-        lane->is_settling = code == ncclInProgress;
-    }
-    return CLAB_OK;
+    return nccl_call(endpoint, 0, (struct nccl_call){.make = finalize_comms, .what = "ncclCommFinalize"}, true);
 }
 
 static int go_on(struct nccl_endpoint *endpoint, bool *ready_p)

@@ -39,8 +39,11 @@ times_kernels_apart_from_the_host() {
     bench allreduce -n 2 --algo native,ring -b 4000 -e 4000 && why="$(cat "$scratch/out")" &&
         [ "$(grep -cE "$line" "$scratch/out")" -eq 4 ]
 }
-# Communicators whose calls wait until NCCL has begun, as users may want.
-computes_with_calls_that_wait() { NCCL_COMM_BLOCKING=1 computes_with 3; }
+# Algorithms that connect at their first use: each native may wait for peers, and goes to a thread.
+computes_with_late_connections() { NCCL_RUNTIME_CONNECT=1 computes_with 3; }
+refuses_communicators_that_do_not_block() {
+    NCCL_COMM_BLOCKING=0 fails 2 barrier -n 2 && says "NCCL_COMM_BLOCKING=0: this backend's communicators block"
+}
 computes_averages_of_all_types() {
     bench allreduce -n 4 -d all -o avg,prod -b 1K -e 1K && why="$(cat "$scratch/out")" && [ "$(rows native)" -eq 16 ]
 }
@@ -117,7 +120,12 @@ ends_when_a_communicator_can_not_begin() {
         says 'error: rank 1: NCCL: ncclCommInitRankConfig: unhandled system error' && says 'rank 1: Abort COMPLETE' &&
         nothing_is_left
 }
-ends_when_one_can_not_begin_by_a_call_that_waits() { NCCL_COMM_BLOCKING=1 ends_when_a_communicator_can_not_begin; }
+# Calls that wait in the caller's thread: the watchdog aborts, or else ends the process.
+ends_when_a_call_waits() { in_time fault wait@1:9 1 allreduce -n 3 --algo native && says 'CLAB_TIMEOUT' && nothing_is_left; }
+ends_when_a_call_never_returns() {
+    in_time fault jam@0:3 1 allreduce -n 1 --algo native &&
+        says 'a call of NCCL has lasted 7 s, also after ncclCommAbort: this process ends' && nothing_is_left
+}
 
 # ---- registered memory: the same at all ranks, or none --------------------------------------------------------
 
@@ -170,19 +178,20 @@ ends_when_memory_is_full() {
     CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
 }
 
-check_full computes_with_8 computes_averages_of_all_types registers_at_all_ranks_if_asked_to computes_with_calls_that_wait \
-    leaves_to_the_user_when_to_connect
-check_each computes_with_2 times_kernels_apart_from_the_host checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing \
+check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
+    computes_averages_of_all_types checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing \
     compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
     refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
     ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
     ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
     ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
-    ends_when_one_can_not_begin_by_a_call_that_waits registers_nothing_unless_asked_to \
-    ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
-    refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins
+    ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
+    registers_at_all_ranks_if_asked_to ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
+    refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \
+    leaves_to_the_user_when_to_connect
 # With 1 and 2 ranks: the rehearsal of test_gpu_check.sh.
 leave_out 1 # 4 ranks
 is_right_by test_conformance nccl:3 $(is_full && echo nccl:4)
 is_right_by test_shrink
+is_right_by test_nccl_waits
 exit $failed

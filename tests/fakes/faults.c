@@ -17,7 +17,8 @@ static const struct {
     [FAKE_HANG] = {"hang", FAKE_OPERATION},      [FAKE_ABORT] = {"abort", FAKE_OPERATION},
     [FAKE_STUCK] = {"stuck", FAKE_OPERATION},    [FAKE_FULL] = {"full", FAKE_OPERATION},
     [FAKE_MEMORY] = {"memory", FAKE_ALLOCATION}, [FAKE_REGISTER] = {"register", FAKE_REGISTRATION},
-    [FAKE_INIT] = {"init", FAKE_BEGINNING},
+    [FAKE_INIT] = {"init", FAKE_BEGINNING},      [FAKE_WAIT] = {"wait", FAKE_OPERATION},
+    [FAKE_JAM] = {"jam", FAKE_OPERATION},
 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum fake_fault asked;
@@ -26,7 +27,7 @@ static atomic_int count;
 
 static enum fake_fault kind_of(const char *name)
 {
-    for (int kind = FAKE_ASYNC; kind <= FAKE_INIT; kind++)
+    for (int kind = FAKE_ASYNC; kind <= FAKE_JAM; kind++)
         if (!strcmp(name, kinds[kind].name))
             return (enum fake_fault)kind;
     return FAKE_NONE;
@@ -42,7 +43,7 @@ static void start(void)
     if (sscanf(text, "%15[a-z]@%d:%d%c", name, &whose, &when, &rest) != 3 || !kind_of(name) || when < 1) {
         fprintf(stderr,
                 "fake: CLAB_FAKE_FAULT=%s is not KIND@RANK:OP, such as hang@1:3; KIND is async, hang, abort, "
-                "stuck, full, memory, register or init, OP counts from 1\n",
+                "stuck, full, memory, register, init, wait or jam, OP counts from 1\n",
                 text);
         exit(2);
     }

@@ -13,7 +13,9 @@ enum fake_fault {
     FAKE_FULL,
     FAKE_MEMORY,
     FAKE_REGISTER,
-    FAKE_INIT
+    FAKE_INIT,
+    FAKE_WAIT,
+    FAKE_JAM
 };
 
 // What a fault can befall.

@@ -124,7 +124,12 @@ static ncclResult_t join(ncclComm_t comm, const struct answer *answer, const int
     for (int i = 0; i < comm->nranks; i++) {
         const struct hello *of = &answer->of[i];
         const int alive = (int)syscall(SYS_pidfd_open, of->pid, 0);
-        comm->members[i] = (struct member){of->pid, alive, of->device, of->bus, of->host, memory_open(files[1 + i])};
+        comm->members[i] = (struct member){.pid = of->pid,
+                                           .alive = alive,
+                                           .device = of->device,
+                                           .bus = of->bus,
+                                           .host = of->host,
+                                           .memory = memory_open(files[1 + i])};
         has_all &= comm->members[i].memory != 0;
     }
     return has_all ? ncclSuccess : warn(ncclSystemError, "rank %d: no room to map the memory of all", comm->rank);

@@ -2,7 +2,10 @@
 // Life of a communicator of the fake libnccl.
 //
 // - As the real one's, a finalize, or a destroy without one, waits until all ranks have come to it; abort waits for
-//   nobody.
+//   no other rank.
+// - As the real one's, abort makes all that waits give up, and then frees: at the end of the group, if it is in one. It
+//   waits for a call of another thread on a communicator that does not block. On one that blocks it does not: who frees
+//   it under a call ends the process here.
 // - A communicator that is not blocking answers ncclInProgress, and is not to be called before ncclCommGetAsyncError
 //   says ncclSuccess: ncclInvalidArgument.
 
@@ -251,7 +254,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return result == ncclInProgress ? ncclSuccess : result;
 }
 
-void comm_stop(ncclComm_t comm)
+static void give_up(ncclComm_t comm)
 {
     pthread_mutex_lock(&comm->lock);
     atomic_store(&comm->aborting, true);
@@ -260,22 +263,65 @@ void comm_stop(ncclComm_t comm)
         futex_wake(&comm->segment->futexes[comm->rank]);
         futex_wake(&comm->segment->collective.round);
         futex_wake(&comm->segment->talk.round);
+        futex_wake(&comm->segment->connection.round);
         futex_wake(&comm->segment->departures);
     }
-    while (comm->running || comm->doing)
+    pthread_mutex_unlock(&comm->lock);
+}
+
+// For what the GPU does, and until no more than `doing` calls are in it.
+static void await_end(ncclComm_t comm, int doing)
+{
+    pthread_mutex_lock(&comm->lock);
+    while (comm->running || comm->doing > doing)
         pthread_cond_wait(&comm->turned, &comm->lock);
     pthread_mutex_unlock(&comm->lock);
+}
+
+void comm_stop(ncclComm_t comm)
+{
+    give_up(comm);
+    await_end(comm, 0);
+}
+
+static void must_not_be_in_use(ncclComm_t comm)
+{
+    pthread_mutex_lock(&comm->lock);
+    const int others = comm->doing - 1;
+    pthread_mutex_unlock(&comm->lock);
+    if (others == 0)
+        return;
+    fprintf(stderr, "fake NCCL: ncclCommAbort frees a communicator that blocks under a call of another thread\n");
+    abort();
+}
+
+// This is one of its calls.
+static ncclResult_t reclaim(ncclComm_t comm, void *data)
+{
+    (void)data;
+    if (comm->blocking)
+        must_not_be_in_use(comm);
+    await_end(comm, 1);
+    leave(comm);
+    inform("comm %s rank %d: Abort COMPLETE", comm->id, comm->rank);
+    comm_release(comm);
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     if (!comm)
         return ncclSuccess;
-    comm_stop(comm);
-    leave(comm);
-    inform("comm %s rank %d: Abort COMPLETE", comm->id, comm->rank);
-    comm_release(comm);
-    return ncclSuccess;
+    struct doing *doing = malloc(sizeof *doing);
+    if (!doing)
+        return ncclSystemError;
+    *doing = (struct doing){.comm = comm, .work = reclaim};
+    give_up(comm);
+    comm_hold(comm);
+    pthread_mutex_lock(&comm->lock);
+    comm->doing++;
+    pthread_mutex_unlock(&comm->lock);
+    return group_takes(doing) ? ncclSuccess : comm_finish(doing);
 }
 
 // ---- questions -----------------------------------------------------------------------------------------------

@@ -56,12 +56,14 @@ struct offer {
 
 // The next message from one rank to another.
 struct mailbox {
-    atomic_uint posted, taken; // since ever: one is under way when they differ
-    uint64_t offset, bytes;    // in the sender's memory
+    atomic_bool sends, receives; // the first call of each has come: who calls first waits for the other
+    atomic_uint posted, taken;   // since ever: one is under way when they differ
+    uint64_t offset, bytes;      // in the sender's memory
 };
 
 struct segment {
     struct gate collective, talk;   // of operations; of split, which comes beside them
+    struct gate connection;         // of the first collective, where that connects
     atomic_uint futexes[MAX_RANKS]; // signalled for the rank when a message is posted or taken
     atomic_bool left[MAX_RANKS];    // has finalized, or aborted
     atomic_uint departures;         // signalled at each of these
@@ -82,7 +84,8 @@ bool memory_is_registered(ncclComm_t comm, const void *memory, size_t bytes);
 void memory_forget_all(ncclComm_t comm);
 
 struct member {
-    int pid, alive; // a pidfd, or -1
+    int pid, alive;                    // a pidfd, or -1
+    bool is_sent_to, is_received_from; // by a message: they are connected
     int device, bus;
     uint64_t host;
     struct memory *memory;
@@ -98,10 +101,10 @@ struct ncclComm {
     struct segment *segment;
     size_t segment_bytes;
 
-    atomic_int state;     // ncclResult_t: ncclInProgress, ncclSuccess, or what has failed first
-    atomic_bool aborting; // whatever waits gives up
-    atomic_int holders;   // its handle, its plans, its threads: freed with the last
-    bool finalized;
+    atomic_int state;             // ncclResult_t: ncclInProgress, ncclSuccess, or what has failed first
+    atomic_bool aborting;         // whatever waits gives up
+    atomic_int holders;           // its handle, its plans, its threads: freed with the last
+    bool finalized, is_connected; // for collectives
 
     pthread_mutex_t lock;
     pthread_cond_t turned;
@@ -198,6 +201,13 @@ _Noreturn void get_stuck(void);
 // Into its streams; takes it.
 ncclResult_t plan_launch(struct plan *plan);
 void plan_free(struct plan *plan);
+
+// ---- nccl_connect.c ------------------------------------------------------------------------------------------
+
+// What the real one connects for at first use, in the call: for each message, its sender and receiver wait for each
+// other; and with NCCL_RUNTIME_CONNECT=1, all ranks in the first collective.
+//   False: the communicator aborts, or a peer has ended.
+bool connect_for(ncclComm_t comm, const struct task *tasks, int n);
 
 // ---- nccl_move.c, nccl_collective.c, nccl_reduce.c -----------------------------------------------------------
 

@@ -266,6 +266,18 @@ static bool finds_no_memory(const struct plan *plan)
     return false;
 }
 
+// As CUDA does where a stream is full. True: until the communicator aborts.
+static bool waits_in_the_call(const struct plan *plan)
+{
+    for (int i = 0; i < plan->n; i++) {
+        if (plan->tasks[i].fault == FAKE_WAIT)
+            comm_hang(plan->comm);
+        if (plan->tasks[i].fault == FAKE_JAM)
+            get_stuck();
+    }
+    return atomic_load(&plan->comm->aborting);
+}
+
 ncclResult_t plan_launch(struct plan *plan)
 {
     if (finds_no_memory(plan)) {
@@ -275,6 +287,10 @@ ncclResult_t plan_launch(struct plan *plan)
     if (sends_to_itself_only(plan)) {
         plan_free(plan);
         return warn(ncclInvalidUsage, "Trying to send to self without a matching recv");
+    }
+    if (waits_in_the_call(plan) || !connect_for(plan->comm, plan->tasks, plan->n)) {
+        plan_free(plan);
+        return warn(ncclRemoteError, "a call has waited for a peer until it was aborted, or the peer has ended");
     }
     const cudaError_t error = put(plan);
     return error ? warn(ncclUnhandledCudaError, "Cuda failure %d '%s'", error, cudaGetErrorString(error)) : ncclSuccess;

@@ -3,6 +3,8 @@
 
 #include "tests/fakes/board.h"
 
+#include <pthread.h>
+
 // ---- what never ends -----------------------------------------------------------------------------------------
 
 // Still under way after a while, without an error.
@@ -28,10 +30,26 @@ static void must_hang(struct rank *me)
     abort_it(me);
 }
 
+// A message to each other rank, and one from it: from now on no call waits for a peer.
+static void greet(struct rank *me)
+{
+    int *data;
+    MUST(cudaMalloc((void **)&data, 2 * sizeof *data));
+    MUST(ncclGroupStart());
+    for (int i = 0; i < me->n; i++) {
+        MUST(ncclSend(data, 1, ncclInt32, i, me->comm, me->stream));
+        MUST(ncclRecv(data + 1, 1, ncclInt32, i, me->comm, me->stream));
+    }
+    MUST(ncclGroupEnd());
+    MUST(cudaStreamSynchronize(me->stream));
+    MUST(cudaFree(data));
+}
+
 // Both send first, and no group lets the receives begin.
 static void send_before_receive(struct rank *me)
 {
     rank_join(me);
+    greet(me);
     int *data;
     MUST(cudaMalloc((void **)&data, 2 * sizeof *data));
     MUST(ncclSend(data, 1, ncclInt32, 1 - me->rank, me->comm, me->stream));
@@ -42,6 +60,7 @@ static void send_before_receive(struct rank *me)
 static void disagree_on_a_message(struct rank *me)
 {
     rank_join(me);
+    greet(me);
     int *data;
     MUST(cudaMalloc((void **)&data, 2 * sizeof *data));
     if (me->rank == 0)
@@ -63,6 +82,7 @@ static void disagree_on_a_collective(struct rank *me)
 static void wait_for_a_stopped_rank(struct rank *me)
 {
     rank_join(me);
+    greet(me);
     int *data;
     MUST(cudaMalloc((void **)&data, sizeof *data));
     step(me->rank);
@@ -107,11 +127,98 @@ static void test_what_can_never_be_is_refused_at_once(void **state)
     ranks_do(1, send_to_itself);
 }
 
+// ---- what waits in the call ------------------------------------------------------------------------------------
+
+struct waiting {
+    struct rank *me;
+    int *data;
+    atomic_bool is_over;
+    ncclResult_t result;
+};
+
+static void *call(void *of)
+{
+    struct waiting *w = of;
+    struct rank *me = w->me;
+    MUST(cudaSetDevice(me->rank));
+    w->result = getenv("TRY_LATE") ? ncclAllReduce(w->data, w->data, 1, ncclInt32, ncclSum, me->comm, me->stream)
+                                   : ncclSend(w->data, 1, ncclInt32, 1, me->comm, me->stream);
+    atomic_store(&w->is_over, true);
+    return 0;
+}
+
+// Rank 1 does not come. In a group, abort makes the call give up, and frees only when that has ended.
+static void abort_a_call(struct rank *me)
+{
+    struct waiting w = {.me = me};
+    pthread_t thread;
+    rank_join(me);
+    if (me->rank == 1) {
+        await_step(0, 1);
+        MUST(ncclCommAbort(me->comm));
+        return;
+    }
+    MUST(cudaMalloc((void **)&w.data, sizeof *w.data));
+    MUST_BE(0, pthread_create(&thread, 0, call, &w));
+    nap(150);
+    MUST_BE(false, atomic_load(&w.is_over));
+    MUST(ncclGroupStart());
+    MUST(ncclCommAbort(me->comm));
+    MUST_BE(0, pthread_join(thread, 0));
+    MUST_BE(ncclRemoteError, w.result);
+    MUST(ncclGroupEnd());
+    MUST(cudaStreamSynchronize(me->stream));
+    step(0);
+}
+
+static void test_abort_within_a_group_ends_calls_that_wait_for_a_first_message(void **state)
+{
+    (void)state;
+    ranks_do(2, abort_a_call);
+}
+
+static void test_with_late_connections_the_first_collective_waits_in_the_call(void **state)
+{
+    (void)state;
+    setenv("NCCL_RUNTIME_CONNECT", "1", 1);
+    setenv("TRY_LATE", "1", 1);
+    ranks_do(2, abort_a_call);
+    unsetenv("NCCL_RUNTIME_CONNECT");
+    unsetenv("TRY_LATE");
+}
+
+static void abort_under_a_call(struct rank *me)
+{
+    struct waiting w = {.me = me};
+    pthread_t thread;
+    rank_join(me);
+    if (me->rank == 1) {
+        await_step(0, 1);
+        nap(100);
+        MUST(ncclCommAbort(me->comm));
+        return;
+    }
+    MUST(cudaMalloc((void **)&w.data, sizeof *w.data));
+    MUST_BE(0, pthread_create(&thread, 0, call, &w));
+    nap(50);
+    step(0);
+    ncclCommAbort(me->comm);
+}
+
+static void test_to_free_a_communicator_under_a_call_ends_the_process(void **state)
+{
+    (void)state;
+    int status[2];
+    ranks_run(2, abort_under_a_call, status);
+    assert_true(WIFSIGNALED(status[0]) && WTERMSIG(status[0]) == SIGABRT);
+}
+
 // ---- what fails ----------------------------------------------------------------------------------------------
 
 static void lose_a_peer(struct rank *me)
 {
     rank_join(me);
+    greet(me);
     int *data;
     MUST(cudaMalloc((void **)&data, sizeof *data));
     step(me->rank);
@@ -271,6 +378,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_what_deadlocks_on_a_gpu_deadlocks_until_abort),
         TEST(test_what_can_never_be_is_refused_at_once),
+        TEST(test_abort_within_a_group_ends_calls_that_wait_for_a_first_message),
+        TEST(test_with_late_connections_the_first_collective_waits_in_the_call),
+        TEST(test_to_free_a_communicator_under_a_call_ends_the_process),
         TEST(test_a_peer_that_ends_is_a_remote_error),
         TEST(test_memory_of_the_host_alone_fails_the_device),
         TEST(test_faults_befall_the_operation_that_they_name),

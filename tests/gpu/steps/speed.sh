@@ -22,9 +22,9 @@ step_kernels() {
     say "of the copy's bandwidth: $seen (bar of reduce and sgd 85 %)"
 }
 
-# bench_times GPUS [SETTING]: what bench takes for each of $sizes, in $log/.bench, with the setting in the environment.
+# bench_times GPUS: what bench takes for each of $sizes, in $log/.bench.
 bench_times() {
-    env ${2-} "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b "${sizes%% *}" -e "${sizes##* }" \
+    "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b "${sizes%% *}" -e "${sizes##* }" \
         -f $((${sizes##* } / ${sizes%% *})) --in-place 0 --seconds ${seconds}s >"$log/.bench"
     local status=$?
     cat "$log/.bench"
@@ -65,35 +65,28 @@ keep_pair() {
 
 # overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, in as many pairs as there is time
 # for; medians.
-# - Both take their memory of NCCL, and neither registers it. Calls of the loop wait until NCCL has begun. Bench's do
-#   so, too, with NCCL_COMM_BLOCKING=1; without, each goes by a thread that NCCL starts for it, which takes a part of a
-#   short call and is said beside. A single GPU takes a short cut around that.
+# - Both take their memory of NCCL, and neither registers it. The communicators of both block.
 overhead() {
-    local n=$1 most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop alike= beside= verdicts text
+    local n=$1 most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop verdicts text
     local sizes="1048576 $(full 268435456 4194304 16777216)"
     needs_plugin
     needs_gpus "$n"
     [ -x "$loop" ] || not_run "$loop is not built (make gpu-tools)"
     [ -z "$quick" ] || most=1 seconds=0.1
-    [ "$n" = 1 ] || alike=NCCL_COMM_BLOCKING=1
     echo 'pair,bytes,bare_us,bench_us' >"$log/$step.csv"
     for ((i = 1; i <= most && SECONDS <= limit / 2; i++)); do
         "$loop" $seconds "$n" $sizes >"$log/.loop" || fail "$(reason)"
         cat "$log/.loop"
-        bench_times "$n" $alike || fail "$(reason)"
+        bench_times "$n" || fail "$(reason)"
         [ -n "$fake" ] || keep_pair "$i"
         pairs=$i
     done
-    if [ -n "$alike" ]; then
-        bench_times "$n" || fail "$(reason)"
-        beside="; without $alike $(time_of 1048576 "$log/.bench") us for 1 MiB"
-    fi
     [ -z "$fake" ] || { rm -f "$log/$step.csv"; say 'both ran; figures of fakes are none'; return; }
     verdicts=$(for bytes in $sizes; do judge "$log/$step.csv" "$bytes"; done)
     echo "$verdicts"
     text=$(cut -d' ' -f2- <<<"$verdicts" | awk '{ printf "%s; ", $0 }')
     ! grep -q '^fail ' <<<"$verdicts" || fail "$text$pairs pairs"
-    say "$text$pairs pairs$beside"
+    say "$text$pairs pairs"
 }
 step_overhead-1() { overhead 1; }
 step_overhead-all() {
@@ -101,26 +94,21 @@ step_overhead-all() {
     overhead "$(gpus_up_to 8)"
 }
 
-# NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what the thread
-# that NCCL starts for each call takes.
+# NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what a short call
+# takes.
 step_self-send() {
-    local bytes setting waits goes_on line=
+    local bytes line=
     needs_plugin
     needs_gpus 1
-    for setting in 1 0; do
-        echo "== NCCL_COMM_BLOCKING=$setting"
-        NCCL_COMM_BLOCKING=$setting "$commlab" bench alltoall -n 1 --backend nccl --algo native -b 8 -e 1M -f 8 \
-            --in-place 0 --seconds $(full 0.1s 10ms) $([ -n "$fake" ] || echo --csv "$log/$step-$setting.csv") \
-            >"$log/.bench-$setting"
-        local status=$?
-        cat "$log/.bench-$setting"
-        ended_well $status || fail "NCCL_COMM_BLOCKING=$setting: $(reason)"
-    done
-    [ -z "$fake" ] || { say 'both ran; figures of fakes are none'; return; }
+    "$commlab" bench alltoall -n 1 --backend nccl --algo native -b 8 -e 1M -f 8 --in-place 0 \
+        --seconds $(full 0.1s 10ms) $([ -n "$fake" ] || echo --csv "$log/$step.csv") >"$log/.bench"
+    local status=$?
+    cat "$log/.bench"
+    ended_well $status || fail "$(reason)"
+    [ -z "$fake" ] || { say 'it ran; figures of fakes are none'; return; }
     for bytes in 8 262144; do
-        waits=$(time_of $bytes "$log/.bench-1") goes_on=$(time_of $bytes "$log/.bench-0")
-        [ -n "$waits" ] && [ -n "$goes_on" ] || fail "bench has no time of $bytes B: $(reason)"
-        line="$line${line:+; }$bytes B: $waits us where calls wait, $goes_on us where NCCL starts a thread for each"
+        [ -n "$(time_of $bytes "$log/.bench")" ] || fail "bench has no time of $bytes B: $(reason)"
+        line="$line${line:+, }$bytes B: $(time_of $bytes "$log/.bench") us"
     done
     say "$line"
 }
