@@ -520,7 +520,7 @@ tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(fau
     $(call run_by,test_doctor.sh,$(fake_nvml)) \
     $(call run_by,test_gpu_check.sh,$(gpu_tests) $(gpu_stand_ins) $(gpu_calls) $(gpu_loop) $(fake_libraries)) \
     $(call run_by,test_mpi.sh,$(B)/tests/test_mismatch) \
-    $(call run_by,test_nccl_fake.sh,$(addprefix $(B)/tests/test_,conformance shrink nccl_waits)) \
+    $(call run_by,test_nccl_fake.sh,$(addprefix $(B)/tests/test_,conformance shrink nccl_waits nccl_stream)) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
 all_c := $(sort $(library_c) $(cmd_c) $(homework_c)) $(lab_c) $(test_all_c) $(fuzz_c) $(faults_c) $(conform_c)

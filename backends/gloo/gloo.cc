@@ -177,7 +177,7 @@ static bool idle(clab_endpoint *endpoint, unsigned)
     return true;
 }
 
-static const clab_collectives natives = {false,        has_native,  clab_host_reaches,
+static const clab_collectives natives = {false,        0,           has_native,       clab_host_reaches,
                                          start_native, test_native, clab_look_nowhere};
 
 static clab_backend table()

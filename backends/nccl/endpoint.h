@@ -136,7 +136,8 @@ struct nccl_endpoint {
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
     char *nothing; // (2) on the GPU: what empty messages send, and receive
-    struct nccl_native *natives, *spare_natives;
+    struct nccl_native *natives, *last_native;   // under way, in order
+    struct nccl_native *ungiven, *spare_natives; // the first of them that is not in the stream; the unused
     unsigned looks;                                           // in vain
     struct clab_endpoint *host;                               // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused

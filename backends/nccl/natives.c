@@ -190,10 +190,8 @@ static int mark(struct nccl_endpoint *endpoint, struct nccl_native *native)
 // Give NCCL those that it has not got yet, as far as that goes without waiting.
 static int give_all(struct nccl_endpoint *endpoint)
 {
-    for (struct nccl_native *native = endpoint->natives; native; native = native->next) {
+    for (struct nccl_native *native; (native = endpoint->ungiven); endpoint->ungiven = native->next) {
         bool ready;
-        if (native->is_given)
-            continue;
         CLAB_TRY(nccl_lane_ready(endpoint, 0, &ready));
         if (ready && !native->is_called) {
             CLAB_TRY(call_nccl(endpoint, native));
@@ -225,17 +223,26 @@ static int take(struct nccl_endpoint *endpoint, struct nccl_native **native_p)
     return CLAB_OK;
 }
 
+static void append(struct nccl_endpoint *endpoint, struct nccl_native *native)
+{
+    if (endpoint->natives)
+        endpoint->last_native->next = native;
+    else
+        endpoint->natives = native;
+    endpoint->last_native = native;
+    if (!endpoint->ungiven)
+        endpoint->ungiven = native;
+}
+
 int nccl_native_start(struct clab_endpoint *base, const struct clab_call *call)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
-    struct nccl_native *native, **end = &endpoint->natives;
+    struct nccl_native *native;
     CLAB_TRY(take(endpoint, &native));
     native->call = *call;
     native->is_called = native->is_given = false;
     native->next = NULL;
-    while (*end)
-        end = &(*end)->next;
-    *end = native;
+    append(endpoint, native);
     return give_all(endpoint);
 }
 

@@ -159,6 +159,7 @@ static bool idle(struct clab_endpoint *base, unsigned fruitless)
 }
 
 static const struct clab_collectives natives = {
+    .queues = 256, // CUDA takes about a thousand launches in a stream, and a call of NCCL's may be some
     .has = nccl_has_native,
     .reaches = nccl_reaches,
     .start = nccl_native_start,

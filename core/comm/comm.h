@@ -68,7 +68,10 @@ struct clab_work {
     unsigned long sequence; // of the communicator's collectives
     struct clab_work *next;
     struct clab_bounced bounced; // bounce buffers that replace the caller's, from beginning to end
-    double started, due;         // s of an exact time: when this rank began it, and when it is over for it
+
+    const struct clab_engine *engine; // of a collective
+    bool is_begun;                    // by the engine
+    double started, due;              // s of an exact time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -140,9 +143,10 @@ struct clab_comm {
     bool bounces;                              // the backend does not reach all memory
     struct clab_bounce_buffer *bounce_buffers; // all there are
 
-    struct clab_run run; // of the first collective
-    bool running;
+    struct clab_run run;                              // of the first collective
     struct clab_work *collectives, **collectives_end; // in the order they were started
+    struct clab_work *last_begun;                     // of them; only natives of a backend that queues are begun together
+    int begun;                                        // of them
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spares[CLAB_WORK_KINDS];        // works that are over, by kind: the last comes first
     int unwaited;                                     // collectives that were started and not yet waited for
@@ -186,7 +190,7 @@ static inline void clab_comm_count_message(struct clab_comm *comm, enum clab_ste
 
 // ---- run.c, engine.c -----------------------------------------------------------------------------------------
 
-// What runs a collective, the first of the communicator.
+// What runs collectives: the first of the communicator, and what the backend queues behind it.
 struct clab_engine {
     // errors: CLAB_ENOMEM, the backend's
     int (*begin)(struct clab_comm *comm, struct clab_work *work);

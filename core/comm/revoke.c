@@ -35,7 +35,7 @@ bool clab_work_waits_for(const struct clab_work *work, int *peer_p, int *stage_p
         *peer_p = work->transfer.peer;
         return true;
     }
-    if (work == comm->collectives && !comm->running)
+    if (work == comm->collectives && !work->is_begun)
         return clab_check_waits_for(comm, peer_p);
     return work == comm->collectives && work->engine->waits_for(comm, peer_p, stage_p);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Works: what has been started on a communicator and is not over.
-// - Collectives proceed one at a time, in the order they were started; sends and receives beside them.
+// - Collectives proceed one at a time, in the order they were started; sends and receives beside them. A backend that
+//   queues has several of its natives at once, such as in a GPU's stream.
 // - Progress is made in start, test and wait, and by a thread beside them (progress.h). A wait spins, yields and sleeps
 //   as the backend sees fit (idle), and ends when the work does, when the communicator is revoked (revoke.c), when the
 //   awaited peer has left the job, or when nothing has moved for the job's timeout.
@@ -31,26 +32,45 @@ static bool is_traced_here(const struct clab_comm *comm)
 
 // ---- progress ------------------------------------------------------------------------------------------------
 
-// Begin the first collective, or go on with it.
+// Unless it has yet to be compared with the calls of others.
+static int begin(struct clab_comm *comm, struct clab_work *work)
+{
+    bool passed = true;
+    if (!work->flight)
+        clab_work_record(work);
+    if (comm->check.is_on)
+        CLAB_TRY(clab_check_advance(comm, work, &passed));
+    if (!passed)
+        return CLAB_OK;
+    if (is_traced_here(comm))
+        work->traced = clab_trace_begin(comm->trace);
+    if (comm->bounces)
+        CLAB_TRY(clab_bounce_begin(comm, work));
+    CLAB_TRY(work->engine->begin(comm, work));
+    work->is_begun = true;
+    comm->last_begun = work;
+    comm->begun++;
+    return CLAB_OK;
+}
+
+// An average is divided when its sum is done, and calls that are compared wait for others.
+static bool may_follow(const struct clab_comm *comm, const struct clab_work *before, const struct clab_work *work)
+{
+    return comm->begun <= comm->backend->collectives->queues && !comm->check.is_on && clab_native_is(before) &&
+           clab_native_is(work) && before->op != CLAB_AVG;
+}
+
+// Begin the first collective and what the backend queues behind it, and go on with it.
 static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
 {
-    struct clab_work *work = comm->collectives;
-    if (!comm->running) {
-        bool passed = true;
-        if (!work->flight)
-            clab_work_record(work);
-        if (comm->check.is_on)
-            CLAB_TRY(clab_check_advance(comm, work, &passed));
-        if (!passed)
-            return CLAB_OK;
-        if (is_traced_here(comm))
-            work->traced = clab_trace_begin(comm->trace);
-        if (comm->bounces)
-            CLAB_TRY(clab_bounce_begin(comm, work));
-        CLAB_TRY(work->engine->begin(comm, work));
-        comm->running = true;
-    }
-    return work->engine->advance(comm, work, progress_p, done_p);
+    struct clab_work *first = comm->collectives;
+    if (!first->is_begun)
+        CLAB_TRY(begin(comm, first));
+    if (!first->is_begun)
+        return CLAB_OK;
+    for (struct clab_work *next; (next = comm->last_begun->next) && may_follow(comm, comm->last_begun, next);)
+        CLAB_TRY(begin(comm, next));
+    return first->engine->advance(comm, first, progress_p, done_p);
 }
 
 static int advance_collectives(struct clab_comm *comm, bool *progress_p)
@@ -66,7 +86,7 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         clab_run_average(comm, work);
         if (comm->bounces)
             clab_bounce_end(comm, &work->bounced);
-        comm->running = false;
+        comm->begun--;
         comm->collectives = work->next;
         if (!work->next)
             comm->collectives_end = &comm->collectives;
@@ -248,7 +268,8 @@ void clab_work_free_all(struct clab_comm *comm)
 
 static size_t bytes_moved(const struct clab_comm *comm)
 {
-    size_t moved = comm->running ? comm->collectives->engine->moved(comm) : 0;
+    const struct clab_work *first = comm->collectives;
+    size_t moved = first && first->is_begun ? first->engine->moved(comm) : 0;
     for (const struct clab_work *work = comm->messages; work; work = work->next)
         moved += work->transfer.moved;
     return moved;

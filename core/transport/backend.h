@@ -66,10 +66,13 @@ struct clab_answer {
 };
 
 // Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
-// All members start those of an endpoint in the same order, one at a time.
+// All members start those of an endpoint in the same order.
 struct clab_collectives {
     // All calls come here, also those with an algorithm. The members' calls are then compared, at no cost.
     bool runs_schedules;
+    // How many calls may be started behind one that is not done yet. They are done in that order, and `test` is of the
+    // first of them. 0: start is not called before the last call is done.
+    int queues;
     // Whether the library has its own way. The answer is the same on all ranks, and known before any is started.
     bool (*has)(enum clab_collective collective, enum clab_type type, enum clab_op op);
     // As clab_backend.reaches, for the buffers of a call of runs_schedules.

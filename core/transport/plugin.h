@@ -12,7 +12,7 @@
 #include "core/transport/backend.h"
 
 // To be raised whenever backend.h changes what passes between core and plugin.
-enum { CLAB_PLUGIN_VERSION = 13 };
+enum { CLAB_PLUGIN_VERSION = 14 };
 
 struct clab_plugin {
     int version;      // CLAB_PLUGIN_VERSION

@@ -194,4 +194,5 @@ leave_out 1 # 4 ranks
 is_right_by test_conformance nccl:3 $(is_full && echo nccl:4)
 is_right_by test_shrink
 is_right_by test_nccl_waits
+is_right_by test_nccl_stream
 exit $failed
