@@ -51,3 +51,26 @@ int bench_call(struct clab_comm *comm, const struct bench_row *row, struct bench
     default: return CLAB_EINVAL;
     }
 }
+
+int bench_call_start(struct clab_comm *comm, const struct bench_row *row, struct bench_buffers b,
+                     struct clab_work *works[2])
+{
+    const size_t count = row->problem.count;
+    const int root = row->problem.root, n = row->problem.nranks, rank = clab_comm_rank(comm);
+    works[1] = NULL;
+    switch (row->problem.collective) {
+    case CLAB_ALLREDUCE: return clab_allreduce_start(comm, b.in, b.out, count, row->type, row->op, works);
+    case CLAB_BROADCAST: return clab_broadcast_start(comm, b.in, b.out, count, row->type, root, works);
+    case CLAB_REDUCE: return clab_reduce_start(comm, b.in, b.out, count, row->type, row->op, root, works);
+    case CLAB_ALLGATHER: return clab_allgather_start(comm, b.in, b.out, count, row->type, works);
+    case CLAB_REDUCE_SCATTER: return clab_reduce_scatter_start(comm, b.in, b.out, count, row->type, row->op, works);
+    case CLAB_ALLTOALL: return clab_alltoall_start(comm, b.in, b.out, count, row->type, works);
+    case CLAB_GATHER: return clab_gather_start(comm, b.in, b.out, count, row->type, root, works);
+    case CLAB_SCATTER: return clab_scatter_start(comm, b.in, b.out, count, row->type, root, works);
+    case CLAB_BARRIER: return clab_barrier_start(comm, works);
+    case CLAB_SENDRECV:
+        CLAB_TRY(clab_send_start(comm, b.in, count, row->type, (rank + 1) % n, &works[0]));
+        return clab_recv_start(comm, b.out, count, row->type, (rank + n - 1) % n, &works[1]);
+    default: return CLAB_EINVAL;
+    }
+}

@@ -3,6 +3,7 @@
 //
 // - usec is the median of a call; usec_low and usec_high are its 95 % interval, in local mode the least and most over
 //   ranks.
+// - host_usec is how long the host takes to start a call (mode enqueue), kernel_usec how long its kernels run on a GPU.
 // - calls counts the calls of a batch; line_nsec, fresh_psB and call_nsec say where the cores were
 //   (cmd/probe/placement.h).
 // - A refused row has no time. A cell is empty where a value was not checked, not predicted, or is unknown.
@@ -24,12 +25,20 @@
 
 // ---- the manifest --------------------------------------------------------------------------------------------
 
+static const char *average_text(int average)
+{
+    static const char *const texts[BENCH_AVERAGES] = {"of rank 0", "the mean over ranks", "of the fastest rank",
+                                                      "of the slowest rank"};
+    return texts[average];
+}
+
 static const char *mode_text(enum bench_mode mode)
 {
     switch (mode) {
     case BENCH_LATENCY: return "latency: one call from a common start, last exit - last entry";
     case BENCH_LOCAL: return "local: each rank's own mean; mean, least and most over ranks";
-    default: return "throughput: calls back to back, total / calls, of the slowest rank";
+    case BENCH_ENQUEUE: return "enqueue: calls started one behind the other, one wait, total / calls, ";
+    default: return "throughput: calls back to back, total / calls, ";
     }
 }
 
@@ -49,7 +58,8 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
     const size_t stride = largest_stride(o, plan);
     char last[CLAB_TEXT];
     CLAB_TRY(clab_manifest_add(m, "command", "%s", o->command));
-    CLAB_TRY(clab_manifest_add(m, "mode", "%s", mode_text(o->mode)));
+    const bool is_one = o->mode == BENCH_THROUGHPUT || o->mode == BENCH_ENQUEUE;
+    CLAB_TRY(clab_manifest_add(m, "mode", "%s%s", mode_text(o->mode), is_one ? average_text(o->average) : ""));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
                                o->memory == BENCH_ALLOC ? "clab_alloc" : "malloc"));
     if (o->lanes)
@@ -168,6 +178,7 @@ const struct clab_column bench_columns[] = {
     {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
     {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
     {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
+    {.name = "host_usec", .kind = CLAB_KIND_REAL},      {.name = "kernel_usec", .kind = CLAB_KIND_REAL},
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;
@@ -205,6 +216,8 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         result->time.probed.line > 0 ? clab_cell_real(1e9 * result->time.probed.line) : clab_cell_none(),
         result->time.probed.fresh > 0 ? clab_cell_real(1e12 * result->time.probed.fresh) : clab_cell_none(),
         result->time.probed.call > 0 ? clab_cell_real(1e9 * result->time.probed.call) : clab_cell_none(),
+        clab_cell_real(us * result->time.host),
+        clab_cell_real(us * result->time.by_device),
     };
     return clab_table_add_row(table, cells);
 }

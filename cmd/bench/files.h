@@ -14,6 +14,7 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 // The columns of both files.
 extern const struct clab_column bench_columns[];
 extern const int bench_ncolumns;
+enum { BENCH_MATRIX_COLUMNS = 24 }; // the first of them, which the matrix's files have before their own
 // A cell as such a file has it; NULL or "" is nothing.
 struct clab_cell bench_cell_read(const struct clab_column *column, const char *text);
 

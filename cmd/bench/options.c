@@ -102,8 +102,11 @@ static const struct clab_option options[] = {
      CLAB_NAME(OPTIONS, memory, &CLAB_NAMES("malloc", "alloc"))},
     CLAB_HEADING("How:"),
     {"mode", 0, "MODE",
-     "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean",
+     "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean; "
+     "enqueue: calls started one behind the other, and one wait, as nccl-tests does",
      CLAB_NAME(OPTIONS, mode, &modes)},
+    {"average", 'a', "0|1|2|3", "a batch's time is that of rank 0, the mean, the least or the most of ranks (3)",
+     CLAB_INT(OPTIONS, average, BENCH_RANK_0, BENCH_MOST)},
     {"seconds", 0, "TIME", "time for a row and placement, at most (0.3s)",
      CLAB_BARE_SECONDS(OPTIONS, budget, BENCH_MOST_SECONDS)},
     {"iters", 0, "N", "calls per batch, instead of as many as last 1 ms", CLAB_INT(OPTIONS, iterations, 1, 1 << 22)},
@@ -266,6 +269,15 @@ static int resolve_sizes(struct bench_options *o)
     return CLAB_EINVAL;
 }
 
+static int check_mode(const struct bench_options *o)
+{
+    if (o->average == BENCH_MOST || o->mode == BENCH_THROUGHPUT || o->mode == BENCH_ENQUEUE)
+        return CLAB_OK;
+    clab_error("-a %d is of modes throughput and enqueue: in --mode %s a time is of all ranks; drop one", o->average,
+               bench_mode_name(o->mode));
+    return CLAB_EINVAL;
+}
+
 static int check_files(const struct bench_options *o)
 {
     if (o->samples && o->mode == BENCH_LATENCY) {
@@ -313,6 +325,7 @@ static int complete(struct bench_options *o, uint64_t drawn)
     CLAB_TRY(resolve_sizes(o));
     if (o->seed == drawn && o->backend && o->backend->time->is_exact)
         o->seed = 1; // where all is exact, nothing is left to chance
+    CLAB_TRY(check_mode(o));
     CLAB_TRY(check_files(o));
     o->factor = o->factor ? o->factor : 4;
     return CLAB_OK;
@@ -332,6 +345,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         .iterations = -1,
         .check = 1,
         .budget = 0.3,
+        .average = BENCH_MOST,
         .memory = BENCH_ALLOC,
     };
     if (getrandom(&o.seed, sizeof(uint32_t), 0) < 0)

@@ -40,6 +40,7 @@ struct bench_options {
     size_t step;                        // bytes; 0: sizes grow by `factor`
     int factor;
     enum bench_mode mode;
+    int average; // enum bench_average, in modes throughput and enqueue
     bool placements[BENCH_PLACEMENTS];
     int warmup, iterations; // calls; -1: as many as are needed
     int batches;            // 0: as many as are needed

@@ -145,7 +145,9 @@ static void print_refusals(const struct bench_row *row, const struct bench_resul
 static void print_device_time(const char *placement, const struct bench_time *time)
 {
     const double kernels = 1e6 * time->by_device, host = 1e6 * time->seconds - kernels; // us
-    if (host >= 0)
+    if (isfinite(time->host))
+        printf("#   %s: kernels take %.2f us per call by the GPU's clock\n", placement, kernels);
+    else if (host >= 0)
         printf("#   %s: kernels take %.2f us per call by the GPU's clock; the rest of the time, %.2f us, is the "
                "host's\n",
                placement, kernels, host);
@@ -159,6 +161,14 @@ static void print_device_times(const struct bench_result results[BENCH_PLACEMENT
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
         if (results[p].measured && isfinite(results[p].time.by_device))
             print_device_time(bench_placement_name((enum bench_placement)p), &results[p].time);
+}
+
+static void print_host_times(const struct bench_result results[BENCH_PLACEMENTS])
+{
+    for (int p = 0; p < BENCH_PLACEMENTS; p++)
+        if (results[p].measured && isfinite(results[p].time.host))
+            printf("#   %s: the host takes %.2f us to start a call\n", bench_placement_name((enum bench_placement)p),
+                   1e6 * results[p].time.host);
 }
 
 int bench_table_print_row(const struct bench *bench, int index)
@@ -175,6 +185,7 @@ int bench_table_print_row(const struct bench *bench, int index)
         clab_table_print_row(&table, 0, stdout);
     print_refusals(row, bench->results[index]);
     print_device_times(bench->results[index]);
+    print_host_times(bench->results[index]);
     clab_table_free(&table);
     return err;
 }

@@ -5,6 +5,8 @@
 // - First we find the number of calls per batch. Then we drop batches until a dozen show no drift. Then we keep batches
 //   until the interval of their median is within 1 %, or the time is up: such a row is noisy.
 // - Rank 0 decides, and tells the others after each batch.
+// - In mode enqueue the calls of a batch are started one behind the other, and then waited for: so nccl-tests times them.
+//   The time until the last is started is the host's, beside.
 // - After each batch we observe where the cores are (cmd/probe/placement.h), where that can be seen. A batch does not
 //   count if the cores were elsewhere then, or taken by other processes.
 // - Times of several ranks are compared: all ranks of a host have one monotonic clock. The timers enclose calls only.
@@ -28,17 +30,18 @@
 #include "core/transport/backend.h"
 
 enum {
-    WINDOW = 12,         // batches that are tested for drift
-    ENOUGH = 6,          // fewer batches have no 95 % interval
-    FEW = 3,             // batches of calls that take longer than the whole budget
+    WINDOW = 12, // batches that are tested for drift
+    ENOUGH = 6,  // fewer batches have no 95 % interval
+    FEW = 3,     // batches of calls that take longer than the whole budget
     MOST = BENCH_MOST_BATCHES,
     TRIES = 6,           // to find the number of calls
     SINGLE_CALLS = 1024, // most calls per batch where calls are timed one by one
+    QUEUED = 256,        // most calls that are started before one is waited for: a backend takes as many at once
     CALLS = 1 << 22,     // most calls per batch elsewhere
 };
 static const double batch_seconds = 1e-3, wanted_width = 0.01;
 
-static const char *const mode_names[BENCH_MODES] = {"throughput", "latency", "local"};
+static const char *const mode_names[BENCH_MODES] = {"throughput", "latency", "local", "enqueue"};
 
 const char *bench_mode_name(enum bench_mode mode)
 {
@@ -51,8 +54,9 @@ struct sampling {
     struct bench *bench;
     const struct bench_row *row;
     struct bench_buffers buffers;
-    int calls;                     // per batch
-    double *values, *least, *most; // (MOST); seconds per call
+    int calls;                                // per batch
+    double *values, *least, *most, *host;     // (MOST); seconds per call
+    double started;                           // s until the calls of the last batch were started
     struct clab_placement_sample *all_probed; // (MOST); zeros: not observed
     struct clab_placement_sample probed;      // the last
     int n;
@@ -81,12 +85,41 @@ static int finish(const struct sampling *s)
     return s->bench->job->backend->device->finish();
 }
 
-static int make_calls(const struct sampling *s, int calls, double *seconds_p)
+static int wait_for(struct clab_work *works[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (works[i])
+            CLAB_TRY(clab_work_wait(works[i]));
+    return CLAB_OK;
+}
+
+static int enqueue(struct sampling *s, int calls)
+{
+    struct clab_work *works[QUEUED][2];
+    s->started = 0;
+    for (int first = 0; first < calls; first += QUEUED) {
+        const int n = calls - first < QUEUED ? calls - first : QUEUED;
+        const double start = clab_seconds();
+        for (int i = 0; i < n; i++)
+            CLAB_TRY(bench_call_start(s->bench->comm, s->row, s->buffers, works[i]));
+        s->started += clab_seconds() - start;
+        CLAB_TRY(wait_for(works[0], 2 * n));
+    }
+    return CLAB_OK;
+}
+
+static int call_one_by_one(const struct sampling *s, int calls)
+{
+    for (int i = 0; i < calls; i++)
+        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+    return CLAB_OK;
+}
+
+static int make_calls(struct sampling *s, int calls, double *seconds_p)
 {
     CLAB_TRY(start_together(s));
     const double start = clab_seconds();
-    for (int i = 0; i < calls; i++)
-        CLAB_TRY(bench_call(s->bench->comm, s->row, s->buffers));
+    CLAB_TRY(s->bench->options->mode == BENCH_ENQUEUE ? enqueue(s, calls) : call_one_by_one(s, calls));
     CLAB_TRY(finish(s));
     *seconds_p = clab_seconds() - start;
     return CLAB_OK;
@@ -98,6 +131,7 @@ static void keep(struct sampling *s, double value, double least, double most)
         return;
     s->values[s->n] = value;
     s->least[s->n] = least;
+    s->host[s->n] = s->started / s->calls;
     s->all_probed[s->n] = s->probed;
     s->most[s->n++] = most;
 }
@@ -114,11 +148,14 @@ static int batch_of_many(struct sampling *s)
     if (extremes[2] > 0)
         s->probed = (struct clab_placement_sample){0};
     CLAB_TRY(bench_samples_take(s->bench, s->n < MOST ? s->n : MOST - 1, sum));
+    const double mine = sum; // rank 0 keeps it
     CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
+    const double times[BENCH_AVERAGES] = {mine, sum / nranks, -extremes[1], extremes[0]};
+    const double one = times[s->bench->options->average];
     if (s->bench->options->mode == BENCH_LOCAL)
         keep(s, sum / nranks, -extremes[1], extremes[0]);
     else
-        keep(s, extremes[0], extremes[0], extremes[0]);
+        keep(s, one, one, one);
     return CLAB_OK;
 }
 
@@ -173,7 +210,8 @@ static int agree(const struct sampling *s, int *decision)
 
 static int most_calls(const struct sampling *s)
 {
-    return s->bench->options->mode == BENCH_LATENCY ? SINGLE_CALLS : CALLS;
+    const enum bench_mode mode = s->bench->options->mode;
+    return mode == BENCH_LATENCY ? SINGLE_CALLS : mode == BENCH_ENQUEUE ? QUEUED : CALLS;
 }
 
 static int calls_for(const struct sampling *s, double seconds_a_call)
@@ -303,13 +341,14 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
     CLAB_TRY(summarize(s, s->values, &middle, &probed));
     CLAB_TRY(summarize(s, s->least, &least, &probed));
     CLAB_TRY(summarize(s, s->most, &most, &probed));
-    const bool local = s->bench->options->mode == BENCH_LOCAL;
+    const bool local = s->bench->options->mode == BENCH_LOCAL, enqueues = s->bench->options->mode == BENCH_ENQUEUE;
     *time_p = (struct bench_time){
         .seconds = middle.median,
         .low = local ? least.median : middle.low,
         .high = local ? most.median : middle.high,
         .half_width = half_width(&middle),
         .noisy = half_width(&middle) > wanted_width,
+        .host = enqueues && !s->bench->options->backend->time->is_exact ? clab_quantile(s->host, s->n, 0.5) : NAN,
         .calls = s->calls,
         .probed = probed,
     };
@@ -365,7 +404,7 @@ static int time_by_device(const struct sampling *s, double *seconds_p)
 int bench_time_calls(struct bench *bench, const struct bench_row *row, struct bench_buffers buffers,
                      struct bench_time *time_p)
 {
-    double *room = malloc(3 * MOST * sizeof *room);
+    double *room = malloc(4 * MOST * sizeof *room);
     struct clab_placement_sample *all_probed = malloc(MOST * sizeof *all_probed);
     if (!bench->latencies)
         bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
@@ -374,6 +413,7 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
     if (room && all_probed && bench->latencies) {
         s.least = room + MOST;
         s.most = room + 2 * MOST;
+        s.host = room + 3 * MOST;
         s.all_probed = all_probed;
         err = measure(&s, time_p);
     }

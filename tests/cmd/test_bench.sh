@@ -9,7 +9,7 @@ subject=("$commlab" bench)
 export CLAB_PROFILE="$scratch/none" # a machine that has none
 quick="--seconds 0 --iters 1 -w 1"
 header=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,
-header+=busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB,call_nsec
+header+=busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB,call_nsec,host_usec,kernel_usec
 
 # bench_refuses STATUS WORDS ARGS...: also with a file to write, which is not written.
 bench_refuses() { refuses "$@" --csv "$scratch/refused"; }
@@ -46,10 +46,31 @@ has_no_wrong_element_beyond_the_caches() { # where outputs are streamed, in piec
         are 17 0 && why="$(rows "$scratch/csv" | wc -l) rows" && [ "$(rows "$scratch/csv" | wc -l)" -ge 20 ]
 }
 works_in_ordinary_memory_and_in_every_mode() {
-    for mode in throughput latency local; do
+    for mode in throughput latency local enqueue; do
         run 0 -n 2 -b 64 -e 64K -f 1024 --memory malloc --mode $mode $quick --csv "$scratch/csv" &&
             are 17 0 && are 11 $mode || return 1
     done
+}
+# The host starts calls before it waits for one; in other modes it waits for each.
+says_how_long_the_host_takes_to_start_a_call() {
+    run 0 -n 2 -b 64 -e 64 --in-place 0 --mode enqueue --seconds 0 --iters 300 -w 1 --csv "$scratch/csv" &&
+        why="$(cat "$scratch/out")" && are 21 256 && grep -q '^#   out of place: the host takes .* us to start a call' "$scratch/out" &&
+        rows "$scratch/csv" | awk -F, '!($25 > 0 && $25 <= 1.5 * $12) { bad = 1 } END { exit bad }' || return 1
+    run 0 -n 2 -b 64 -e 64 $quick --csv "$scratch/csv" && are 25 ''
+}
+takes_the_time_of_some_ranks() {
+    local a
+    for a in 0 1 2 3; do
+        run 0 -n 3 -b 64 -e 64 --mode enqueue -a $a $quick --csv "$scratch/csv" || return 1
+        why=$(grep '^# mode' "$scratch/csv")
+        case $a in
+        0) [[ $why == *', of rank 0' ]] ;;
+        1) [[ $why == *', the mean over ranks' ]] ;;
+        2) [[ $why == *', of the fastest rank' ]] ;;
+        3) [[ $why == *', of the slowest rank' ]] ;;
+        esac || return 1
+    done
+    bench_refuses 2 '-a 1 is of modes throughput and enqueue' -n 2 --mode local -a 1
 }
 counts_the_bytes_that_a_rank_sends() { # a ring of four sends 2 (P-1)/P of the buffer
     run 0 allreduce --algo ring -n 4 -b 4K -e 4K $quick --csv "$scratch/csv" && are 18 6144
@@ -235,8 +256,9 @@ refuses_a_malformed_network() {
 }
 
 check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
-    has_no_wrong_element_of_any_algorithm_and_root \
-    works_in_ordinary_memory_and_in_every_mode counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
+    has_no_wrong_element_of_any_algorithm_and_root has_no_wrong_element_beyond_the_caches \
+    works_in_ordinary_memory_and_in_every_mode says_how_long_the_host_takes_to_start_a_call \
+    takes_the_time_of_some_ranks counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
     leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \
     fits_120_columns_with_one_placement says_what_a_prediction_needs joins_a_job_that_is_there \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \

@@ -32,10 +32,10 @@ const struct clab_column *matrix_columns(int *n_p)
         [REASON] = {.name = "reason", .kind = CLAB_KIND_TEXT},
     };
     static struct clab_column columns[MOST];
-    for (int c = 0; c < bench_ncolumns; c++)
+    for (int c = 0; c < BENCH_MATRIX_COLUMNS; c++)
         columns[c] = bench_columns[c];
-    memcpy(columns + bench_ncolumns, extra, sizeof extra);
-    *n_p = bench_ncolumns + EXTRA;
+    memcpy(columns + BENCH_MATRIX_COLUMNS, extra, sizeof extra);
+    *n_p = BENCH_MATRIX_COLUMNS + EXTRA;
     return columns;
 }
 
@@ -117,7 +117,7 @@ int matrix_file_fill(struct matrix *matrix, struct matrix_cell *cell, const stru
     matrix_file_drop(cell);
     cell->values = calloc((size_t)n, sizeof *cell->values);
     for (int c = 0; cell->values && c < n; c++) {
-        const char *text = c >= bench_ncolumns ? extra(matrix, cell, c - bench_ncolumns, number)
+        const char *text = c >= BENCH_MATRIX_COLUMNS ? extra(matrix, cell, c - BENCH_MATRIX_COLUMNS, number)
                            : measured          ? clab_csv_cell(measured, 0, columns[c].name)
                                                : planned(cell, columns[c].name, number);
         if (!(cell->values[c] = strdup(text)))
