@@ -48,10 +48,14 @@
 
 struct batch;         // of messages.c
 struct host_message;  // of host_messages.c
+struct nccl_entry;    // of memory.c
 struct nccl_abortion; // of teardown.c
 struct nccl_endpoint;
 
 enum { NCCL_ABORT_TAKES = 5 }; // s at most
+
+// How memory is registered with NCCL: ncclCommRegister, or ncclCommWindowRegister as symmetric windows.
+enum nccl_registration { NCCL_UNREGISTERED, NCCL_LOCAL, NCCL_WINDOWS };
 
 // The caller's thread is in a call of NCCL's (watchdog.c). All but `thread` and `timeout` under the mutex.
 struct nccl_watchdog {
@@ -67,10 +71,10 @@ struct nccl_watchdog {
 struct nccl_domain {
     struct clab_domain base;
     struct clab_bootstrap *boot;
-    int device;         // CUDA's number
-    bool is_shared;     // ranks of this host have GPUs in common
-    bool registers;     // memory of natives with NCCL, at all ranks of the job alike (memory.c)
-    bool connects_late; // at the first use of an algorithm, as the user has asked for
+    int device;                          // CUDA's number
+    bool is_shared;                      // ranks of this host have GPUs in common
+    enum nccl_registration registration; // of natives' memory, at all ranks of the job alike (memory.c)
+    bool connects_late;                  // at the first use of an algorithm, as the user has asked for
     struct nccl_watchdog watchdog;
     const struct clab_backend *host; // moves what does not go by NCCL
     struct clab_domain *host_domain;
@@ -116,7 +120,8 @@ struct nccl_span {
 struct nccl_native {
     struct nccl_native *next; // of the endpoint, in the order of their calls; or spare
     struct clab_call call;
-    bool is_called, is_given; // NCCL has been called; the work is in the stream, and `done` behind it
+    struct nccl_entry *windows[2]; // to be registered before; or NULL
+    bool is_called, is_given;      // NCCL has been called; the work is in the stream, and `done` behind it
     cudaEvent_t done;
     struct nccl_span span;
 };
@@ -135,9 +140,9 @@ struct nccl_endpoint {
     struct nccl_abortion *abortion;         // under way, or over; NULL: none. Under the watchdog's mutex
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
-    char *nothing; // (2) on the GPU: what empty messages send, and receive
-    struct nccl_native *natives, *last_native;   // under way, in order
-    struct nccl_native *ungiven, *spare_natives; // the first of them that is not in the stream; the unused
+    char *nothing;                                            // (2) on the GPU: what empty messages send, and receive
+    struct nccl_native *natives, *last_native;                // under way, in order
+    struct nccl_native *ungiven, *spare_natives;              // the first of them that is not in the stream; the unused
     unsigned looks;                                           // in vain
     struct clab_endpoint *host;                               // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused
@@ -246,9 +251,13 @@ void nccl_unpin(struct clab_domain *domain, struct clab_registration *registrati
 bool nccl_reaches(struct clab_domain *domain, const void *memory);
 
 // Register the memory that `buffer` lies in with `endpoint`'s first communicator, which can be called now; if this job
-// registers, and where it is new.
+// registers, and where it is new. *window_p: a new window, for which all ranks wait for each other in
+// nccl_window_register; else unchanged.
 //   errors: CLAB_EINVAL (not memory of clab_alloc, logged), CLAB_ENOMEM, those of nccl_error
-int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes);
+int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes, struct nccl_entry **window_p);
+ncclResult_t nccl_window_register(struct nccl_entry *window);
+// Whether the loaded library has windows, and the build's header.
+bool nccl_has_windows(void);
 // The endpoint's communicators are about to end: deregister their memory. A communicator that has failed, or can not be
 // called yet, is left out: NCCL deregisters its memory when it ends.
 void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed);

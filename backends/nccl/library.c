@@ -27,8 +27,9 @@ void nccl_describe(struct clab_domain *base, char *text, size_t room, bool *is_f
     ncclGetVersion(&nccl);
     if (domain)
         cudaGetDeviceProperties(&properties, domain->device);
-    snprintf(text, room, "NCCL %d.%d.%d, CUDA %d.%d%s%s%s%s", nccl / 10000, nccl / 100 % 100, nccl % 100, cuda / 1000,
-             cuda / 10 % 100, domain ? ", " : "", properties.name,
+    static const char *const registrations[] = {"", ", memory registered", ", memory in symmetric windows"};
+    snprintf(text, room, "NCCL %d.%d.%d, CUDA %d.%d%s%s%s%s%s", nccl / 10000, nccl / 100 % 100, nccl % 100, cuda / 1000,
+             cuda / 10 % 100, domain ? ", " : "", properties.name, domain ? registrations[domain->registration] : "",
              domain && domain->is_shared ? ", shared by ranks: no measure of speed" : "",
              fake ? "; all of them fakes for tests" : "");
     *is_fake_p = fake;

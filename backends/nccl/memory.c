@@ -3,6 +3,9 @@
 //
 // - Large allocations are NCCL's (ncclMemAlloc), which peers' GPUs can map. If a library has no such call, or refuses
 //   it, the memory is CUDA's, which costs only speed.
+// - With CLAB_NCCL_REGISTER=2 they are symmetric windows (ncclCommWindowRegister), of NCCL 2.27 or later. All ranks make a
+//   window together, in a worker of the first native that uses its memory: so all must use memory of the same sizes in
+//   the same order, and only collectives have windows whose ranks all give and get.
 // - With CLAB_NCCL_REGISTER=1, the buffers of NCCL's own collectives are registered (ncclCommRegister); NCCL then moves
 //   them without a copy where the machine can do that. All ranks must register alike. In 2.28.9, for NVLS, the
 //   registered ranks of a host wait for each other in ncclShmemAllgather (src/misc/shmutils.cc), which spins without
@@ -24,11 +27,19 @@
 
 enum { LARGE_BYTES = 1 << 20 }; // NCCL allocates in multiples of 2 MiB
 
+#if NCCL_VERSION_CODE >= 22700
+// An older library lacks them, and is loaded all the same.
+#pragma weak ncclCommWindowRegister
+#pragma weak ncclCommWindowDeregister
+#endif
+
 // A region's registration with the first communicator of an endpoint.
 struct nccl_entry {
     struct nccl_entry *next;
     struct nccl_endpoint *endpoint;
-    void *handle;
+    void *memory, *handle; // handle: NULL where NCCL has made none; a window's if `is_window`
+    size_t bytes;
+    bool is_window;
 };
 
 struct nccl_region {
@@ -49,7 +60,7 @@ struct nccl_deferred {
 };
 
 // The result of pin: a region of the GPU's memory, or memory of the host that CUDA has registered.
-struct nccl_registration {
+struct nccl_pinned {
     struct clab_registration base;
     struct nccl_region *region; // or NULL
 };
@@ -90,8 +101,12 @@ static void free_deferred(struct nccl_domain *domain, const struct nccl_deferred
 
 static void take_back(struct nccl_entry *entry)
 {
+#if NCCL_VERSION_CODE >= 22700
+    if (entry->is_window && entry->handle)
+        ncclCommWindowDeregister(entry->endpoint->lanes[0].comm, entry->handle);
+#endif
 #if NCCL_VERSION_CODE >= 21900
-    if (entry->handle) // NULL: NCCL_LOCAL_REGISTER=0, or NCCL copies in another way
+    if (!entry->is_window && entry->handle) // NULL: NCCL_LOCAL_REGISTER=0, or NCCL copies in another way
         ncclCommDeregister(entry->endpoint->lanes[0].comm, entry->handle);
 #endif
     free(entry);
@@ -207,37 +222,68 @@ static bool has_entry(const struct nccl_region *r, const struct nccl_endpoint *e
 }
 
 // NCCL's communicator of the endpoint is called with the whole region, once.
-static int enter(struct nccl_endpoint *endpoint, struct nccl_region *r)
+static int enter(struct nccl_endpoint *endpoint, struct nccl_region *r, struct nccl_entry **window_p)
 {
     struct nccl_entry *entry = malloc(sizeof *entry);
     int err = entry ? CLAB_OK : CLAB_ENOMEM;
     if (!entry)
         return err;
-    *entry = (struct nccl_entry){.next = r->entries, .endpoint = endpoint};
+    *entry = (struct nccl_entry){.next = r->entries,
+                                 .endpoint = endpoint,
+                                 .memory = r->memory,
+                                 .bytes = r->bytes,
+                                 .is_window = endpoint->domain->registration == NCCL_WINDOWS};
 #if NCCL_VERSION_CODE >= 21900
     const ncclComm_t comm = endpoint->lanes[0].comm;
-    err = nccl_error(endpoint, comm, ncclCommRegister(comm, r->memory, r->bytes, &entry->handle), "ncclCommRegister");
+    if (!entry->is_window)
+        err =
+            nccl_error(endpoint, comm, ncclCommRegister(comm, r->memory, r->bytes, &entry->handle), "ncclCommRegister");
 #endif
     if (err)
         free(entry);
     else
         r->entries = entry;
+    if (!err && entry->is_window)
+        *window_p = entry;
     return err;
 }
 
-int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes)
+bool nccl_has_windows(void)
 {
-    if (!endpoint->domain->registers || bytes == 0)
+    int version = 0;
+    ncclGetVersion(&version);
+#if NCCL_VERSION_CODE >= 22700
+    return version >= 22700 && ncclCommWindowRegister && ncclCommWindowDeregister;
+#endif
+    return false;
+}
+
+ncclResult_t nccl_window_register(struct nccl_entry *entry)
+{
+#if NCCL_VERSION_CODE >= 22700
+    ncclWindow_t window = NULL;
+    const ncclResult_t code = ncclCommWindowRegister(entry->endpoint->lanes[0].comm, entry->memory, entry->bytes,
+                                                     &window, NCCL_WIN_COLL_SYMMETRIC);
+    entry->handle = window;
+    return code;
+#endif
+    (void)entry;
+    return ncclInvalidUsage;
+}
+
+int nccl_register(struct nccl_endpoint *endpoint, const void *buffer, size_t bytes, struct nccl_entry **window_p)
+{
+    if (!endpoint->domain->registration || bytes == 0)
         return CLAB_OK;
     struct nccl_region *r = find_region(endpoint->domain, buffer);
     if (!r || (const char *)buffer + bytes > r->memory + r->bytes) {
         clab_error(
-            "CLAB_NCCL_REGISTER=1: the %zu bytes at %p are neither from clab_alloc nor registered by clab_register: "
+            "CLAB_NCCL_REGISTER=%d: the %zu bytes at %p are neither from clab_alloc nor registered by clab_register: "
             "take all buffers from there at all ranks, or unset CLAB_NCCL_REGISTER",
-            bytes, buffer);
+            (int)endpoint->domain->registration, bytes, buffer);
         return CLAB_EINVAL;
     }
-    return has_entry(r, endpoint) ? CLAB_OK : enter(endpoint, r);
+    return has_entry(r, endpoint) ? CLAB_OK : enter(endpoint, r, window_p);
 }
 
 void nccl_deregister_all(struct nccl_endpoint *endpoint, bool failed)
@@ -261,12 +307,12 @@ static cudaError_t allocate(const struct nccl_domain *domain, size_t bytes, void
 {
     *by_nccl_p = false;
 #if NCCL_VERSION_CODE >= 21900
-    if ((bytes >= LARGE_BYTES || domain->registers) && ncclMemAlloc(memory_p, bytes ? bytes : 1) == ncclSuccess) {
+    if ((bytes >= LARGE_BYTES || domain->registration) && ncclMemAlloc(memory_p, bytes ? bytes : 1) == ncclSuccess) {
         *by_nccl_p = true;
         return cudaSuccess;
     }
     cudaGetLastError();
-    if (domain->registers)
+    if (domain->registration)
         return cudaErrorMemoryAllocation;
 #endif
     (void)domain;
@@ -339,7 +385,7 @@ int nccl_pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_r
 {
     struct nccl_domain *domain = (struct nccl_domain *)base;
     enum cudaMemoryType type = cudaMemoryTypeUnregistered;
-    struct nccl_registration *registration = calloc(1, sizeof *registration);
+    struct nccl_pinned *registration = calloc(1, sizeof *registration);
     if (!registration)
         return CLAB_ENOMEM;
     registration->base = (struct clab_registration){memory, bytes};
@@ -359,7 +405,7 @@ int nccl_pin(struct clab_domain *base, void *memory, size_t bytes, struct clab_r
 void nccl_unpin(struct clab_domain *base, struct clab_registration *base_registration)
 {
     struct nccl_domain *domain = (struct nccl_domain *)base;
-    struct nccl_registration *registration = (struct nccl_registration *)base_registration;
+    struct nccl_pinned *registration = (struct nccl_pinned *)base_registration;
     if (registration->region)
         remove_region(domain, registration->region);
     else

@@ -200,11 +200,12 @@ static int advance(struct nccl_endpoint *endpoint, int index)
 // All ranks run the same schedule, so all refuse it.
 static int refuse_registration(const struct nccl_endpoint *endpoint)
 {
-    if (!endpoint->domain->registers)
+    if (!endpoint->domain->registration)
         return CLAB_OK;
     clab_error(
-        "CLAB_NCCL_REGISTER=1 is for NCCL's own collectives (--algo native): a schedule receives into memory that "
-        "is not registered; leave CLAB_NCCL_REGISTER out");
+        "CLAB_NCCL_REGISTER=%d is for NCCL's own collectives (--algo native): a schedule receives into memory that "
+        "is not registered; leave CLAB_NCCL_REGISTER out",
+        (int)endpoint->domain->registration);
     return CLAB_EUNSUPPORTED;
 }
 

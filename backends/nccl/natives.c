@@ -106,15 +106,18 @@ static size_t bytes_of(const struct nccl_endpoint *endpoint, const struct clab_c
 }
 
 // What this rank gives, and what it gets.
-static int register_buffers(struct nccl_endpoint *endpoint, const struct clab_call *call)
+static int register_buffers(struct nccl_endpoint *endpoint, struct nccl_native *native)
 {
+    const struct clab_call *call = &native->call;
     const bool is_root = endpoint->rank == call->problem.root;
-    if (call->problem.collective == CLAB_BARRIER)
+    native->windows[0] = native->windows[1] = NULL;
+    if (call->problem.collective == CLAB_BARRIER ||
+        (endpoint->domain->registration == NCCL_WINDOWS && clab_collective_rooted(call->problem.collective)))
         return CLAB_OK;
     if (is_root || (call->problem.collective != CLAB_BROADCAST && call->problem.collective != CLAB_SCATTER))
-        CLAB_TRY(nccl_register(endpoint, call->in, bytes_of(endpoint, call, true)));
+        CLAB_TRY(nccl_register(endpoint, call->in, bytes_of(endpoint, call, true), &native->windows[0]));
     if (is_root || (call->problem.collective != CLAB_REDUCE && call->problem.collective != CLAB_GATHER))
-        CLAB_TRY(nccl_register(endpoint, call->out, bytes_of(endpoint, call, false)));
+        CLAB_TRY(nccl_register(endpoint, call->out, bytes_of(endpoint, call, false), &native->windows[1]));
     return CLAB_OK;
 }
 
@@ -127,8 +130,12 @@ static ncclResult_t make(struct nccl_endpoint *endpoint, int index, void *of)
                        .stream = lane->stream,
                        .rank = endpoint->rank,
                        .nranks = endpoint->nranks};
+    ncclResult_t code = ncclSuccess;
     nccl_type(native->call.type, &t.type);
-    return enqueue(endpoint, &t);
+    for (int i = 0; i < 2 && code == ncclSuccess; i++)
+        if (native->windows[i])
+            code = nccl_window_register(native->windows[i]);
+    return code == ncclSuccess ? enqueue(endpoint, &t) : code;
 }
 
 // ---- first messages ------------------------------------------------------------------------------------------
@@ -157,10 +164,12 @@ static bool meets(struct nccl_endpoint *endpoint, const struct clab_call *call)
     return is_first;
 }
 
-static bool may_wait(struct nccl_endpoint *endpoint, const struct clab_call *call)
+static bool may_wait(struct nccl_endpoint *endpoint, const struct nccl_native *native)
 {
-    const bool is_first = meets(endpoint, call);
-    return is_first || endpoint->domain->connects_late || endpoint->domain->registers;
+    const struct nccl_domain *domain = endpoint->domain;
+    const bool is_first = meets(endpoint, &native->call);
+    return is_first || domain->connects_late || domain->registration == NCCL_LOCAL || native->windows[0] ||
+           native->windows[1];
 }
 
 // ---- under way -----------------------------------------------------------------------------------------------
@@ -170,12 +179,12 @@ static int call_nccl(struct nccl_endpoint *endpoint, struct nccl_native *native)
     struct nccl_lane *lane = &endpoint->lanes[0];
     const struct nccl_call call = {
         .make = make, .of = native, .what = clab_collective_name(native->call.problem.collective)};
-    CLAB_TRY(register_buffers(endpoint, &native->call));
+    CLAB_TRY(register_buffers(endpoint, native));
     CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
     CLAB_TRY(nccl_span_begin(&native->span, lane->stream));
     native->is_called = true;
     endpoint->domain->under_way++;
-    return nccl_call(endpoint, 0, call, may_wait(endpoint, &native->call));
+    return nccl_call(endpoint, 0, call, may_wait(endpoint, native));
 }
 
 // The work is in the stream; what follows it there comes behind its event.

@@ -21,13 +21,13 @@ static const double longest_end = 5; // s that peers may take to end what is clo
 struct hello {
     int err;
     int version; // of NCCL
-    bool registers;
+    enum nccl_registration registration;
 };
 
 // All ranks have a GPU, the same NCCL and the same setting, or none attaches.
-static int greet(struct clab_bootstrap *boot, bool registers, int err)
+static int greet(struct clab_bootstrap *boot, enum nccl_registration registration, int err)
 {
-    struct hello mine = {.err = err, .registers = registers}, *all = calloc((size_t)boot->nranks, sizeof *all);
+    struct hello mine = {.err = err, .registration = registration}, *all = calloc((size_t)boot->nranks, sizeof *all);
     ncclGetVersion(&mine.version);
     err = all ? boot->exchange(boot, (struct clab_fence){.key = GREET}, &mine, sizeof mine, all) : CLAB_ENOMEM;
     for (int r = 0; !err && r < boot->nranks; r++)
@@ -41,21 +41,34 @@ static int greet(struct clab_bootstrap *boot, bool registers, int err)
             err = CLAB_EUNSUPPORTED;
         }
     for (int r = 0; !err && r < boot->nranks; r++)
-        if (all[r].registers != all[0].registers) {
-            if (mine.registers != all[0].registers)
-                clab_error(REGISTER " is %d here, and %d at rank 0: set it alike at all ranks", mine.registers,
-                           all[0].registers);
+        if (all[r].registration != all[0].registration) {
+            if (mine.registration != all[0].registration)
+                clab_error(REGISTER " is %d here, and %d at rank 0: set it alike at all ranks", (int)mine.registration,
+                           (int)all[0].registration);
             err = CLAB_EINVAL;
         }
     free(all);
     return err;
 }
 
-static int choose_registration(bool *registers_p)
+static int choose_registration(enum nccl_registration *registration_p)
 {
-    CLAB_TRY(nccl_switch(CLAB_VARIABLE_NCCL_REGISTER, "NCCL's own collectives register their memory", registers_p));
-    if (*registers_p && NCCL_VERSION_CODE < 21900) {
-        clab_error(REGISTER "=1: NCCL registers memory from 2.19 on, and this kit was built with an older one");
+    const char *text = clab_variable_given(CLAB_VARIABLE_NCCL_REGISTER);
+    if (text && (strlen(text) != 1 || *text < '0' || *text > '2')) {
+        clab_error(REGISTER
+                   "=%s: it is 1 (NCCL's own collectives register their memory), 2 (in symmetric windows) or 0",
+                   text);
+        return CLAB_EINVAL;
+    }
+    *registration_p = text ? (enum nccl_registration)(*text - '0') : NCCL_UNREGISTERED;
+    if (*registration_p && NCCL_VERSION_CODE < 21900) {
+        clab_error(REGISTER "=%s: NCCL registers memory from 2.19 on, and this kit was built with an older one", text);
+        return CLAB_EUNSUPPORTED;
+    }
+    if (*registration_p == NCCL_WINDOWS && !nccl_has_windows()) {
+        clab_error(REGISTER
+                   "=2: NCCL has symmetric windows from 2.27 on, and here it was built or is loaded in an older "
+                   "version: install that, or register with 1");
         return CLAB_EUNSUPPORTED;
     }
     return CLAB_OK;
@@ -78,7 +91,7 @@ static int prepare(struct nccl_domain *domain)
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     domain->connects_late = strcmp(getenv("NCCL_RUNTIME_CONNECT"), "0") != 0;
     CLAB_TRY(check_blocking());
-    CLAB_TRY(choose_registration(&domain->registers));
+    CLAB_TRY(choose_registration(&domain->registration));
     return nccl_choose_device(domain->boot, &domain->device, &domain->is_shared);
 }
 
@@ -95,7 +108,7 @@ static int blocks_of_a_lane(int device)
 static int open_device(struct nccl_domain *domain)
 {
     const int err = prepare(domain);
-    CLAB_TRY(greet(domain->boot, domain->registers, err));
+    CLAB_TRY(greet(domain->boot, domain->registration, err));
     nccl_move_near(domain->device);
     CLAB_TRY(nccl_device_open());
     domain->lane_blocks = blocks_of_a_lane(domain->device);

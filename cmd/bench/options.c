@@ -98,6 +98,8 @@ static const struct clab_option options[] = {
     {"op", 'o', "OPS", "reductions, commas between them, or all (sum)", CLAB_NAME_LIST(OPTIONS, ops, &clab_op_names)},
     {"root", 'r', "RANK", "root, or all (0)", CLAB_CALL(take_root)},
     {"in-place", 0, "0|1|both", "placements (both: 150 columns; one: 120)", CLAB_CALL(take_placements)},
+    {"local_register", 'R', "0|1|2", "nccl: register buffers with NCCL; 2: as symmetric windows, of NCCL 2.27 (0)",
+     CLAB_INT(OPTIONS, registration, 0, 2)},
     {"memory", 0, "alloc|malloc", "buffers that peers reach fastest, or any (alloc)",
      CLAB_NAME(OPTIONS, memory, &CLAB_NAMES("malloc", "alloc"))},
     CLAB_HEADING("How:"),
@@ -242,6 +244,21 @@ static int resolve_backend(struct bench_options *o)
     return CLAB_OK;
 }
 
+// What only NCCL has.
+static int resolve_nccl(const struct bench_options *o)
+{
+    static const char *const texts[] = {"0", "1", "2"};
+    if (o->registration < 0)
+        return CLAB_OK;
+    if (!o->backend || strcmp(o->backend->name, "nccl")) {
+        clab_error("-R %d is of nccl, and --backend is %s: name --backend nccl alone, or drop it", o->registration,
+                   o->backend ? o->backend->name : o->job.backend);
+        return CLAB_EINVAL;
+    }
+    clab_variable_set(CLAB_VARIABLE_NCCL_REGISTER, texts[o->registration]);
+    return CLAB_OK;
+}
+
 enum { USUAL_LAST = 64 << 20 };
 
 size_t bench_last_size(const struct clab_backend *backend, int nranks, size_t first)
@@ -322,6 +339,7 @@ static int complete(struct bench_options *o, uint64_t drawn)
         o->collectives[o->ncollectives++] = CLAB_ALLREDUCE;
     CLAB_TRY(resolve_ranks(o));
     CLAB_TRY(resolve_backend(o));
+    CLAB_TRY(resolve_nccl(o));
     CLAB_TRY(resolve_sizes(o));
     if (o->seed == drawn && o->backend && o->backend->time->is_exact)
         o->seed = 1; // where all is exact, nothing is left to chance
@@ -346,6 +364,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options_p)
         .check = 1,
         .budget = 0.3,
         .average = BENCH_MOST,
+        .registration = -1,
         .memory = BENCH_ALLOC,
     };
     if (getrandom(&o.seed, sizeof(uint32_t), 0) < 0)

@@ -40,7 +40,8 @@ struct bench_options {
     size_t step;                        // bytes; 0: sizes grow by `factor`
     int factor;
     enum bench_mode mode;
-    int average; // enum bench_average, in modes throughput and enqueue
+    int registration; // of memory with NCCL: 0, 1, or 2 in symmetric windows; -1: as CLAB_NCCL_REGISTER says
+    int average;      // enum bench_average, in modes throughput and enqueue
     bool placements[BENCH_PLACEMENTS];
     int warmup, iterations; // calls; -1: as many as are needed
     int batches;            // 0: as many as are needed

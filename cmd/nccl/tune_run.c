@@ -104,9 +104,8 @@ static int measure_all(const struct tune_run *run, int function, const char *fol
 
 int tune_run_registers(void)
 {
-    bool registers = false;
-    clab_variable_switch(CLAB_VARIABLE_NCCL_REGISTER, &registers);
-    return registers;
+    const char *how = clab_variable_given(CLAB_VARIABLE_NCCL_REGISTER);
+    return how && strcmp(how, "0") != 0;
 }
 
 int tune_run(const struct tune_run *run, const bool functions[], struct tune_times *times, int *status_p)

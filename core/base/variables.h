@@ -37,8 +37,8 @@
     X(JOB_FD, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: the job's memory file", NULL) \
     X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit prints", NULL) \
     X(MODELS, MANIFEST, TEXT, 0, 0, NULL, "folder of model descriptions", NULL) \
-    X(NCCL_REGISTER, MANIFEST, SWITCH, 0, 0, NULL, \
-      "NCCL's own collectives register their memory, at all ranks alike", NULL) \
+    X(NCCL_REGISTER, MANIFEST, INTEGER, 0, 2, NULL, \
+      "NCCL's own collectives register their memory (1), in symmetric windows (2), at all ranks alike", NULL) \
     X(NCCL_SHARE, MANIFEST, SWITCH, 0, 0, NULL, "ranks may share a GPU, over the network", "its times mean nothing") \
     X(NCCL_TRACE, MANIFEST, TEXT, 0, 0, NULL, "file for each rank's trace by our profiler for NCCL", NULL) \
     X(NET, MANIFEST, TEXT, 0, 0, NULL, "network of the backend sim (--net)", NULL) \

@@ -139,6 +139,22 @@ registers_at_all_ranks_if_asked_to() {
     why="$(cat "$scratch/err")"
     grep -q 'rank 0: registered' "$scratch/err" && grep -q 'rank 2: registered' "$scratch/err"
 }
+makes_windows_that_all_ranks_register() {
+    run 0 env NCCL_DEBUG=INFO "$commlab" bench all -n 3 --algo native -b 4 -e 4000 -f 1000 --seed $mine -R 2 $quick || return 1
+    why="$(cat "$scratch/err" "$scratch/out")"
+    grep -q 'rank 0: a window of' "$scratch/err" && grep -q 'rank 2: a window of' "$scratch/err" &&
+        grep -q '^# library: .*memory in symmetric windows' "$scratch/out"
+}
+ends_when_a_rank_makes_no_window() {
+    in_time fault register@1:1 1 allreduce -n 2 --algo native -R 2 &&
+        says 'error: rank 1: NCCL: allreduce: unhandled system error' && nothing_is_left
+}
+registers_by_a_flag_of_bench_too() {
+    NCCL_DEBUG=INFO bench allreduce -n 2 -b 4 -e 4 -R 1 && why="$(cat "$scratch/err")" &&
+        grep -q 'rank 1: registered' "$scratch/err" && ! grep -q 'a window' "$scratch/err" || return 1
+    run 2 "$commlab" bench allreduce -n 2 -R 1 --backend shm && says '-R 1 is of nccl, and --backend is shm' || return 1
+    run 2 "$commlab" bench allreduce -n 2 -R 1 --backend shm,nccl && says '-R 1 is of nccl, and --backend is shm,nccl'
+}
 ends_when_a_rank_can_not_register() {
     CLAB_NCCL_REGISTER=1 in_time fault register@1:1 1 allreduce -n 2 --algo native &&
         says 'error: rank 1: NCCL: ncclCommRegister: unhandled system error' && nothing_is_left
@@ -186,7 +202,8 @@ check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host com
     ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
     ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
     ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
-    registers_at_all_ranks_if_asked_to ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
+    registers_at_all_ranks_if_asked_to makes_windows_that_all_ranks_register ends_when_a_rank_makes_no_window \
+    registers_by_a_flag_of_bench_too ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
     refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \
     leaves_to_the_user_when_to_connect
 # With 1 and 2 ranks: the rehearsal of test_gpu_check.sh.

@@ -264,6 +264,7 @@ static void give_up(ncclComm_t comm)
         futex_wake(&comm->segment->collective.round);
         futex_wake(&comm->segment->talk.round);
         futex_wake(&comm->segment->connection.round);
+        futex_wake(&comm->segment->windows.round);
         futex_wake(&comm->segment->departures);
     }
     pthread_mutex_unlock(&comm->lock);

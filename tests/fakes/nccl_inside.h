@@ -64,6 +64,7 @@ struct mailbox {
 struct segment {
     struct gate collective, talk;   // of operations; of split, which comes beside them
     struct gate connection;         // of the first collective, where that connects
+    struct gate windows;            // of the ranks that register one together
     atomic_uint futexes[MAX_RANKS]; // signalled for the rank when a message is posted or taken
     atomic_bool left[MAX_RANKS];    // has finalized, or aborted
     atomic_uint departures;         // signalled at each of these

@@ -162,3 +162,33 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
     forget(registration);
     return ncclSuccess;
 }
+
+#if NCCL_VERSION_CODE >= 22700
+// All ranks make a window together, in the call. For the rest it is like a registration.
+static ncclResult_t meet(ncclComm_t comm, void *data)
+{
+    (void)data;
+    return gate_pass(comm, &comm->segment->windows)
+               ? ncclSuccess
+               : warn(ncclRemoteError, "ncclCommWindowRegister: a rank does not come");
+}
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window_p, int flags)
+{
+    void *handle;
+    if (!window_p || (flags != NCCL_WIN_DEFAULT && flags != NCCL_WIN_COLL_SYMMETRIC) ||
+        (uintptr_t)memory % NCCL_WIN_REQUIRED_ALIGNMENT)
+        return warn(ncclInvalidArgument, "ncclCommWindowRegister: %p, flags %d", memory, flags);
+    ncclResult_t result = ncclCommRegister(comm, memory, bytes, &handle);
+    if (result)
+        return result;
+    *window_p = handle;
+    inform("comm %s rank %d: a window of %zu bytes", comm->id, comm->rank, bytes);
+    return comm_do(comm, meet, 0);
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
+{
+    return window ? ncclCommDeregister(comm, window) : ncclSuccess;
+}
+#endif
