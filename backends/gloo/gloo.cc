@@ -177,8 +177,16 @@ static bool idle(clab_endpoint *endpoint, unsigned)
     return true;
 }
 
-static const clab_collectives natives = {false,        0,           has_native,       clab_host_reaches,
-                                         start_native, test_native, clab_look_nowhere};
+static const clab_collectives natives = {false,
+                                         0,
+                                         has_native,
+                                         clab_host_reaches,
+                                         start_native,
+                                         test_native,
+                                         clab_no_recording,
+                                         clab_nothing_recorded,
+                                         clab_forget_nothing,
+                                         clab_look_nowhere};
 
 static clab_backend table()
 {

@@ -207,4 +207,13 @@ static int test(struct clab_endpoint *endpoint, struct clab_answer *answer_p)
 }
 
 const struct clab_collectives model_collectives = {
-    .runs_schedules = true, .has = has_none, .reaches = reaches, .start = start, .test = test, .look = look};
+    .runs_schedules = true,
+    .has = has_none,
+    .reaches = reaches,
+    .start = start,
+    .test = test,
+    .record = clab_no_recording,
+    .recorded = clab_nothing_recorded,
+    .forget = clab_forget_nothing,
+    .look = look,
+};

@@ -209,6 +209,9 @@ static const struct clab_collectives natives = {
     .reaches = clab_host_reaches,
     .start = mpi_native_start,
     .test = mpi_native_test,
+    .record = clab_no_recording,
+    .recorded = clab_nothing_recorded,
+    .forget = clab_forget_nothing,
     .look = clab_look_nowhere,
 };
 

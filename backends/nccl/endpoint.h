@@ -7,6 +7,7 @@
 // - calls.c      calls of NCCL, and the threads that make those which may wait.   watchdog.c   ends the others in time.
 // - messages.c   the transfers of a schedule's stages, by NCCL.
 // - host_messages.c   all other messages, staged through the host's memory.
+// - graphs.c     natives that are recorded, and launched together.
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
 // - memory.c     the GPU's memory, and its registration with NCCL.
 // - times.c      how long operations take by the GPU's clock.
@@ -49,6 +50,7 @@
 struct batch;         // of messages.c
 struct host_message;  // of host_messages.c
 struct nccl_entry;    // of memory.c
+struct nccl_graph;    // of graphs.c
 struct nccl_abortion; // of teardown.c
 struct nccl_endpoint;
 
@@ -143,6 +145,8 @@ struct nccl_endpoint {
     char *nothing;                                            // (2) on the GPU: what empty messages send, and receive
     struct nccl_native *natives, *last_native;                // under way, in order
     struct nccl_native *ungiven, *spare_natives;              // the first of them that is not in the stream; the unused
+    struct nccl_graph *graphs;                                // all
+    bool is_recording;                                        // one: natives are captured
     unsigned looks;                                           // in vain
     struct clab_endpoint *host;                               // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused
@@ -237,6 +241,15 @@ int nccl_native_test(struct clab_endpoint *endpoint, struct clab_answer *answer_
 void nccl_natives_free(struct nccl_endpoint *endpoint);
 // A message to or from `peer` comes on the lane; whether it is the first of its kind, at which NCCL connects.
 bool nccl_meet(struct nccl_endpoint *endpoint, int lane, int peer, unsigned char how);
+
+// ---- graphs.c: slots of the table, and more ------------------------------------------------------------------
+
+int nccl_record(struct clab_endpoint *endpoint);
+int nccl_recorded(struct clab_endpoint *endpoint, void **graph_p);
+void nccl_forget(void *graph);
+ncclResult_t nccl_graph_launch(const struct nccl_graph *g, cudaStream_t stream);
+// Destroy them all, before the communicators end.
+void nccl_graphs_end(struct nccl_endpoint *endpoint);
 
 // False: NCCL has no such type.
 bool nccl_type(enum clab_type type, ncclDataType_t *type_p);

@@ -222,6 +222,7 @@ void nccl_close(struct clab_endpoint *base, bool failed)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     struct nccl_domain *domain = endpoint->domain;
+    nccl_graphs_end(endpoint);
     if (failed)
         nccl_end_now(endpoint);
     nccl_deregister_all(endpoint, failed);

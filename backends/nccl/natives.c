@@ -111,7 +111,7 @@ static int register_buffers(struct nccl_endpoint *endpoint, struct nccl_native *
     const struct clab_call *call = &native->call;
     const bool is_root = endpoint->rank == call->problem.root;
     native->windows[0] = native->windows[1] = NULL;
-    if (call->problem.collective == CLAB_BARRIER ||
+    if (call->graph || call->problem.collective == CLAB_BARRIER ||
         (endpoint->domain->registration == NCCL_WINDOWS && clab_collective_rooted(call->problem.collective)))
         return CLAB_OK;
     if (is_root || (call->problem.collective != CLAB_BROADCAST && call->problem.collective != CLAB_SCATTER))
@@ -131,6 +131,8 @@ static ncclResult_t make(struct nccl_endpoint *endpoint, int index, void *of)
                        .rank = endpoint->rank,
                        .nranks = endpoint->nranks};
     ncclResult_t code = ncclSuccess;
+    if (native->call.graph)
+        return nccl_graph_launch(native->call.graph, lane->stream);
     nccl_type(native->call.type, &t.type);
     for (int i = 0; i < 2 && code == ncclSuccess; i++)
         if (native->windows[i])
@@ -168,8 +170,8 @@ static bool may_wait(struct nccl_endpoint *endpoint, const struct nccl_native *n
 {
     const struct nccl_domain *domain = endpoint->domain;
     const bool is_first = meets(endpoint, &native->call);
-    return is_first || domain->connects_late || domain->registration == NCCL_LOCAL || native->windows[0] ||
-           native->windows[1];
+    return !native->call.graph && (is_first || domain->connects_late || domain->registration == NCCL_LOCAL ||
+                                   native->windows[0] || native->windows[1]);
 }
 
 // ---- under way -----------------------------------------------------------------------------------------------
@@ -243,10 +245,26 @@ static void append(struct nccl_endpoint *endpoint, struct nccl_native *native)
         endpoint->ungiven = native;
 }
 
+// Into the graph. The buffers are registered, and the peers are known, by a call before.
+static int capture(struct nccl_endpoint *endpoint, const struct clab_call *call)
+{
+    struct nccl_native native = {.call = *call};
+    CLAB_TRY(register_buffers(endpoint, &native));
+    if (meets(endpoint, call) || native.windows[0] || native.windows[1]) {
+        clab_error(
+            "nccl: a graph can not hold the first call of its kind, for which NCCL connects: call it once before");
+        return CLAB_EUNSUPPORTED;
+    }
+    return nccl_call(endpoint, 0, (struct nccl_call){.make = make, .of = &native, .what = "a call into a graph"},
+                     false);
+}
+
 int nccl_native_start(struct clab_endpoint *base, const struct clab_call *call)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     struct nccl_native *native;
+    if (endpoint->is_recording)
+        return capture(endpoint, call);
     CLAB_TRY(take(endpoint, &native));
     native->call = *call;
     native->is_called = native->is_given = false;
@@ -268,6 +286,10 @@ int nccl_native_test(struct clab_endpoint *base, struct clab_answer *answer_p)
 {
     struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
     struct nccl_native *first = endpoint->natives;
+    if (endpoint->is_recording) {
+        answer_p->done = true;
+        return CLAB_OK;
+    }
     CLAB_TRY(give_all(endpoint));
     if (!first->is_given)
         return nccl_look_for_errors(endpoint);

@@ -177,6 +177,9 @@ static const struct clab_collectives natives = {
     .reaches = nccl_reaches,
     .start = nccl_native_start,
     .test = nccl_native_test,
+    .record = nccl_record,
+    .recorded = nccl_recorded,
+    .forget = nccl_forget,
     .look = clab_look_nowhere,
 };
 

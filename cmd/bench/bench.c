@@ -235,10 +235,24 @@ static void read_machine(struct bench *bench)
         machine->cores = machine->physical_cores = bench->job->bootstrap->cores;
 }
 
+static int check_graphs(const struct bench *bench)
+{
+    for (int i = 0; bench->options->launches && i < bench->plan->nrows; i++) {
+        const struct bench_row *row = &bench->plan->rows[i];
+        if (row->algorithm == &clab_native_algorithm)
+            continue;
+        clab_error("-G %d: a graph holds NCCL's own collectives alone, and %s would run by %s: use --algo native",
+                   bench->options->launches, clab_problem_name(&row->problem), row->algorithm->name);
+        return CLAB_EINVAL;
+    }
+    return CLAB_OK;
+}
+
 static int prepare(struct bench *bench, struct bench_plan *plan, struct clab_net **net_p)
 {
     read_machine(bench);
     CLAB_TRY(bench_plan_make(bench->options, plan));
+    CLAB_TRY(check_graphs(bench));
     if (bench->options->format == BENCH_NCCL_TESTS || bench->options->json_format == BENCH_NCCL_TESTS)
         CLAB_TRY(bench_nccl_tests_check(bench));
     CLAB_TRY(bench_predict_open(bench->options, bench->why, net_p));

@@ -7,6 +7,7 @@
 // - row, plan   a row of the table; all rows that were asked for.
 // - call, data  one call and its buffers; what ranks give, and whether they got the right data.
 // - limits      what this machine can do at most.
+// - queue       calls that are started one behind the other, or recorded as a graph.
 // - time        batches of calls, until their median is known.
 // - sweep       all rows, measured one by one on all ranks.
 // - predict     the simulator's time for a row.

@@ -62,6 +62,9 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
     CLAB_TRY(clab_manifest_add(m, "mode", "%s%s", mode_text(o->mode), is_one ? average_text(o->average) : ""));
     CLAB_TRY(clab_manifest_add(m, "data", "random of seed %llu, in buffers of %s", (unsigned long long)o->seed,
                                o->memory == BENCH_ALLOC ? "clab_alloc" : "malloc"));
+    if (o->launches)
+        CLAB_TRY(clab_manifest_add(m, "graphs", "the calls of a batch are recorded once, and launched %d times",
+                                   o->launches));
     if (o->lanes)
         CLAB_TRY(clab_manifest_add(m, "lanes", "%d of each algorithm", o->lanes));
     if (o->is_short)

@@ -107,6 +107,8 @@ static const struct clab_option options[] = {
      "throughput: calls back to back; latency: one call from a common start, on one host; local: each rank's mean; "
      "enqueue: calls started one behind the other, and one wait, as nccl-tests does",
      CLAB_NAME(OPTIONS, mode, &modes)},
+    {"cudagraph", 'G', "N", "nccl: record the calls of a batch as a CUDA graph, and launch it N times (0)",
+     CLAB_INT(OPTIONS, launches, 0, 256)},
     {"average", 'a', "0|1|2|3", "a batch's time is that of rank 0, the mean, the least or the most of ranks (3)",
      CLAB_INT(OPTIONS, average, BENCH_RANK_0, BENCH_MOST)},
     {"seconds", 0, "TIME", "time for a row and placement, at most (0.3s)",
@@ -248,14 +250,16 @@ static int resolve_backend(struct bench_options *o)
 static int resolve_nccl(const struct bench_options *o)
 {
     static const char *const texts[] = {"0", "1", "2"};
-    if (o->registration < 0)
+    if (o->registration < 0 && !o->launches)
         return CLAB_OK;
     if (!o->backend || strcmp(o->backend->name, "nccl")) {
-        clab_error("-R %d is of nccl, and --backend is %s: name --backend nccl alone, or drop it", o->registration,
+        clab_error("-%c %d is of nccl, and --backend is %s: name --backend nccl alone, or drop it",
+                   o->launches ? 'G' : 'R', o->launches ? o->launches : o->registration,
                    o->backend ? o->backend->name : o->job.backend);
         return CLAB_EINVAL;
     }
-    clab_variable_set(CLAB_VARIABLE_NCCL_REGISTER, texts[o->registration]);
+    if (o->registration >= 0)
+        clab_variable_set(CLAB_VARIABLE_NCCL_REGISTER, texts[o->registration]);
     return CLAB_OK;
 }
 
@@ -286,8 +290,20 @@ static int resolve_sizes(struct bench_options *o)
     return CLAB_EINVAL;
 }
 
-static int check_mode(const struct bench_options *o)
+// A graph is launched, and waited for once.
+static int check_mode(struct bench_options *o)
 {
+    if (o->launches && o->mode == BENCH_THROUGHPUT)
+        o->mode = BENCH_ENQUEUE;
+    if (o->launches && o->mode != BENCH_ENQUEUE) {
+        clab_error("-G %d: graphs are of --mode enqueue, not of %s: drop one", o->launches, bench_mode_name(o->mode));
+        return CLAB_EINVAL;
+    }
+    if (o->launches && o->ops[CLAB_AVG]) {
+        clab_error("-G %d: a graph can not hold an average, which the communicator divides: choose another --op",
+                   o->launches);
+        return CLAB_EINVAL;
+    }
     if (o->average == BENCH_MOST || o->mode == BENCH_THROUGHPUT || o->mode == BENCH_ENQUEUE)
         return CLAB_OK;
     clab_error("-a %d is of modes throughput and enqueue: in --mode %s a time is of all ranks; drop one", o->average,

@@ -41,6 +41,7 @@ struct bench_options {
     int factor;
     enum bench_mode mode;
     int registration; // of memory with NCCL: 0, 1, or 2 in symmetric windows; -1: as CLAB_NCCL_REGISTER says
+    int launches;     // of a graph of the calls of a batch, with NCCL; 0: there is none
     int average;      // enum bench_average, in modes throughput and enqueue
     bool placements[BENCH_PLACEMENTS];
     int warmup, iterations; // calls; -1: as many as are needed

@@ -193,7 +193,7 @@ int bench_table_print_row(const struct bench *bench, int index)
 // ---- the header ----------------------------------------------------------------------------------------------
 
 // The part of the manifest that the screen shows; files have all of it.
-static const char *const shown[] = {"machine", "kernel",  "job",         "library",    "mode",      "sizes",  "data",
+static const char *const shown[] = {"machine", "kernel",  "job",         "library",    "mode",      "graphs", "sizes",  "data",
                                     "check",   "network", "predicted", "memory copy", "cache line", "plain TCP", "warning"};
 
 void bench_table_print_header(const struct bench *bench, const struct clab_manifest *manifest)

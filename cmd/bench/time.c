@@ -5,8 +5,8 @@
 // - First we find the number of calls per batch. Then we drop batches until a dozen show no drift. Then we keep batches
 //   until the interval of their median is within 1 %, or the time is up: such a row is noisy.
 // - Rank 0 decides, and tells the others after each batch.
-// - In mode enqueue the calls of a batch are started one behind the other, and then waited for: so nccl-tests times them.
-//   The time until the last is started is the host's, beside.
+// - In mode enqueue the calls of a batch are started one behind the other, and then waited for (queue.h). The time until
+//   the last is started is the host's, beside.
 // - After each batch we observe where the cores are (cmd/probe/placement.h), where that can be seen. A batch does not
 //   count if the cores were elsewhere then, or taken by other processes.
 // - Times of several ranks are compared: all ranks of a host have one monotonic clock. The timers enclose calls only.
@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "cmd/bench/bench.h"
+#include "cmd/bench/queue.h"
 #include "cmd/probe/placement.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
@@ -36,7 +37,6 @@ enum {
     MOST = BENCH_MOST_BATCHES,
     TRIES = 6,           // to find the number of calls
     SINGLE_CALLS = 1024, // most calls per batch where calls are timed one by one
-    QUEUED = 256,        // most calls that are started before one is waited for: a backend takes as many at once
     CALLS = 1 << 22,     // most calls per batch elsewhere
 };
 static const double batch_seconds = 1e-3, wanted_width = 0.01;
@@ -54,9 +54,10 @@ struct sampling {
     struct bench *bench;
     const struct bench_row *row;
     struct bench_buffers buffers;
-    int calls;                                // per batch
-    double *values, *least, *most, *host;     // (MOST); seconds per call
-    double started;                           // s until the calls of the last batch were started
+    int calls;                            // per batch
+    double *values, *least, *most, *host; // (MOST); seconds per call
+    struct bench_queue queue;
+    double started;                           // s per call until those of the last batch were started
     struct clab_placement_sample *all_probed; // (MOST); zeros: not observed
     struct clab_placement_sample probed;      // the last
     int n;
@@ -85,29 +86,6 @@ static int finish(const struct sampling *s)
     return s->bench->job->backend->device->finish();
 }
 
-static int wait_for(struct clab_work *works[], int n)
-{
-    for (int i = 0; i < n; i++)
-        if (works[i])
-            CLAB_TRY(clab_work_wait(works[i]));
-    return CLAB_OK;
-}
-
-static int enqueue(struct sampling *s, int calls)
-{
-    struct clab_work *works[QUEUED][2];
-    s->started = 0;
-    for (int first = 0; first < calls; first += QUEUED) {
-        const int n = calls - first < QUEUED ? calls - first : QUEUED;
-        const double start = clab_seconds();
-        for (int i = 0; i < n; i++)
-            CLAB_TRY(bench_call_start(s->bench->comm, s->row, s->buffers, works[i]));
-        s->started += clab_seconds() - start;
-        CLAB_TRY(wait_for(works[0], 2 * n));
-    }
-    return CLAB_OK;
-}
-
 static int call_one_by_one(const struct sampling *s, int calls)
 {
     for (int i = 0; i < calls; i++)
@@ -115,13 +93,17 @@ static int call_one_by_one(const struct sampling *s, int calls)
     return CLAB_OK;
 }
 
-static int make_calls(struct sampling *s, int calls, double *seconds_p)
+// *each_p: s per call.
+static int make_calls(struct sampling *s, int calls, double *each_p)
 {
+    const bool enqueues = s->bench->options->mode == BENCH_ENQUEUE;
+    if (enqueues)
+        CLAB_TRY(bench_queue_prepare(&s->queue, calls));
     CLAB_TRY(start_together(s));
     const double start = clab_seconds();
-    CLAB_TRY(s->bench->options->mode == BENCH_ENQUEUE ? enqueue(s, calls) : call_one_by_one(s, calls));
+    CLAB_TRY(enqueues ? bench_queue_run(&s->queue, calls, &s->started) : call_one_by_one(s, calls));
     CLAB_TRY(finish(s));
-    *seconds_p = clab_seconds() - start;
+    *each_p = (clab_seconds() - start) / bench_queue_calls(&s->queue, calls);
     return CLAB_OK;
 }
 
@@ -131,7 +113,7 @@ static void keep(struct sampling *s, double value, double least, double most)
         return;
     s->values[s->n] = value;
     s->least[s->n] = least;
-    s->host[s->n] = s->started / s->calls;
+    s->host[s->n] = s->started;
     s->all_probed[s->n] = s->probed;
     s->most[s->n++] = most;
 }
@@ -141,9 +123,9 @@ static int batch_of_many(struct sampling *s)
 {
     const int nranks = s->bench->nranks;
     const double before = probe_interruptions();
-    double seconds;
-    CLAB_TRY(make_calls(s, s->calls, &seconds));
-    double sum = seconds / s->calls, extremes[3] = {sum, -sum, probe_interruptions() - before};
+    double sum;
+    CLAB_TRY(make_calls(s, s->calls, &sum));
+    double extremes[3] = {sum, -sum, probe_interruptions() - before};
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
     if (extremes[2] > 0)
         s->probed = (struct clab_placement_sample){0};
@@ -211,7 +193,7 @@ static int agree(const struct sampling *s, int *decision)
 static int most_calls(const struct sampling *s)
 {
     const enum bench_mode mode = s->bench->options->mode;
-    return mode == BENCH_LATENCY ? SINGLE_CALLS : mode == BENCH_ENQUEUE ? QUEUED : CALLS;
+    return mode == BENCH_LATENCY ? SINGLE_CALLS : mode == BENCH_ENQUEUE ? BENCH_QUEUED : CALLS;
 }
 
 static int calls_for(const struct sampling *s, double seconds_a_call)
@@ -257,9 +239,9 @@ static int warm_up(struct sampling *s)
 {
     const double allowed = s->bench->options->budget / 2;
     const int calls = s->bench->options->warmup;
-    double seconds;
+    double each;
     if (calls >= 0)
-        return make_calls(s, calls, &seconds);
+        return calls ? make_calls(s, calls, &each) : CLAB_OK;
     for (int drifts = 1; drifts;) {
         s->n = 0;
         for (int more = 1; more;) {
@@ -408,7 +390,10 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
     struct clab_placement_sample *all_probed = malloc(MOST * sizeof *all_probed);
     if (!bench->latencies)
         bench->latencies = malloc(2 * SINGLE_CALLS * sizeof *bench->latencies);
-    struct sampling s = {.bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
+    const struct bench_queue queue = {
+        .comm = bench->comm, .row = row, .buffers = buffers, .launches = bench->options->launches};
+    struct sampling s = {
+        .queue = queue, .bench = bench, .row = row, .buffers = buffers, .values = room, .start = clab_now()};
     int err = CLAB_ENOMEM;
     if (room && all_probed && bench->latencies) {
         s.least = room + MOST;
@@ -417,6 +402,7 @@ int bench_time_calls(struct bench *bench, const struct bench_row *row, struct be
         s.all_probed = all_probed;
         err = measure(&s, time_p);
     }
+    bench_queue_free(&s.queue);
     if (err == CLAB_OK)
         err = time_by_device(&s, &time_p->by_device);
     free(all_probed);

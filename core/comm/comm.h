@@ -2,6 +2,7 @@
 // What stands behind clab.h's communicator.
 //
 // - core/program/program.c compiles a schedule into moves between places in memory; layout.c knows the places.
+// - graph.h     collectives that are recorded, and started together.
 // - run.c       runs a program: the executor.   engine.c   calls that the backend runs by itself, instead.
 // - bounce.h    copies of buffers that the backend does not reach.
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
@@ -69,6 +70,7 @@ struct clab_work {
     struct clab_work *next;
     struct clab_bounced bounced; // bounce buffers that replace the caller's, from beginning to end
 
+    void *graph;                      // the backend's, which is run instead (graph.h); NULL: none
     const struct clab_engine *engine; // of a collective
     bool is_begun;                    // by the engine
     double started, due;              // s of an exact time: when this rank began it, and when it is over for it
@@ -147,6 +149,7 @@ struct clab_comm {
     struct clab_work *collectives, **collectives_end; // in the order they were started
     struct clab_work *last_begun;                     // of them; only natives of a backend that queues are begun together
     int begun;                                        // of them
+    bool is_recording;                                // graph.h
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spares[CLAB_WORK_KINDS];        // works that are over, by kind: the last comes first
     int unwaited;                                     // collectives that were started and not yet waited for
@@ -217,6 +220,11 @@ bool clab_native_is(const struct clab_work *work);
 // Whether `backend` has its own, averages included.
 bool clab_native_has(const struct clab_backend *backend, enum clab_collective collective, enum clab_type type,
                      enum clab_op op);
+
+// ---- graph.c -------------------------------------------------------------------------------------------------
+
+// Whether `work` can be recorded.  errors: CLAB_EUNSUPPORTED, logged
+int clab_graph_check(const struct clab_comm *comm, const struct clab_work *work);
 
 // ---- work.c --------------------------------------------------------------------------------------------------
 

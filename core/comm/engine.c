@@ -85,6 +85,7 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
         .in_place = work->in_place,
         .in = work->in,
         .out = work->out,
+        .graph = work->graph,
         .agreed = compares ? clab_check_number(work) : 0,
         .when = work->started,
     };

@@ -227,6 +227,21 @@ static void queue_collective(struct clab_comm *comm, struct clab_work *work)
 
 static int begin(struct clab_comm *comm, struct clab_work *work)
 {
+    bool progress = false;
+    if (comm->err)
+        return CLAB_EPOISONED;
+    if (comm->is_recording)
+        CLAB_TRY(clab_graph_check(comm, filled));
+    listen_now_and_then(comm);
+    struct clab_work *work = take_spare(comm);
+    if (!work) // others may wait for it
+        return clab_comm_end(comm, CLAB_ENOMEM, -1, "no memory is left to start a collective or a message");
+    *work = *filled;
+    work->comm = comm;
+    work->sequence = work->algorithm ? comm->sequence++ : 0;
+    work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
+    work->engine = clab_native_is(work) || comm->backend->collectives->runs_schedules ? &clab_engine_backend
+                                                                                      : &clab_engine_executor;
     if (comm->is_revoked) {
         clab_work_record(work);
         return clab_comm_follow(comm, work);

@@ -53,6 +53,7 @@ struct clab_call {
     bool in_place;
     const void *in;
     void *out;
+    void *graph;     // of `recorded`: what is called instead of all above; NULL: none
     uint64_t agreed; // a number for the call that all members must have in common; 0: it is not compared
     double when;     // s of the backend's time: when this rank made the call
 };
@@ -86,11 +87,21 @@ struct clab_collectives {
     int (*start)(struct clab_endpoint *endpoint, const struct clab_call *call);
     // Go on with it. Never waits.  answer_p: `differs` is -1 and the rest zero before.  errors: as start
     int (*test)(struct clab_endpoint *endpoint, struct clab_answer *answer_p);
+    // Record calls: from now on none is under way, start only notes a call, and test says that it is done, until
+    // `recorded`, which gives what was noted, as a graph; a call with that runs all of it. `forget` frees it, also after
+    // the endpoint's end, and after `recorded` has failed there is none. Without graphs: clab_no_recording, and so on.
+    //   errors: CLAB_EUNSUPPORTED, CLAB_ENOMEM, CLAB_ESYS (logged)
+    int (*record)(struct clab_endpoint *endpoint);
+    int (*recorded)(struct clab_endpoint *endpoint, void **graph_p);
+    void (*forget)(void *graph);
     // *peer_p: the member that it waits for; -1: not known. *moved_p: grows while something happens.
     void (*look)(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p);
 };
 
 extern const struct clab_collectives clab_no_collectives;
+int clab_no_recording(struct clab_endpoint *endpoint);
+int clab_nothing_recorded(struct clab_endpoint *endpoint, void **graph_p);
+void clab_forget_nothing(void *graph);
 void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p); // nothing is known
 
 // ---- time --------------------------------------------------------------------------------------------------------

@@ -94,6 +94,23 @@ static int test_none(struct clab_endpoint *endpoint, struct clab_answer *answer_
     return CLAB_EUNSUPPORTED;
 }
 
+int clab_no_recording(struct clab_endpoint *endpoint)
+{
+    (void)endpoint;
+    return CLAB_EUNSUPPORTED;
+}
+
+int clab_nothing_recorded(struct clab_endpoint *endpoint, void **graph_p)
+{
+    (void)endpoint, (void)graph_p;
+    return CLAB_EUNSUPPORTED;
+}
+
+void clab_forget_nothing(void *graph)
+{
+    (void)graph;
+}
+
 void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p)
 {
     (void)endpoint;
@@ -102,7 +119,15 @@ void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t
 }
 
 const struct clab_collectives clab_no_collectives = {
-    .has = has_none, .reaches = clab_host_reaches, .start = start_none, .test = test_none, .look = clab_look_nowhere};
+    .has = has_none,
+    .reaches = clab_host_reaches,
+    .start = start_none,
+    .test = test_none,
+    .record = clab_no_recording,
+    .recorded = clab_nothing_recorded,
+    .forget = clab_forget_nothing,
+    .look = clab_look_nowhere,
+};
 
 // ---- the wall clock ------------------------------------------------------------------------------------------
 

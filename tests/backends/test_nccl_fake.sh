@@ -62,6 +62,20 @@ compares_nothing_with_fakes() {
         why="it names a file: $(cat "$scratch/err")" && ! grep -q /tmp/ "$scratch/err"
 }
 
+# Every collective, in a graph that is launched again and again; and what a graph can not hold.
+computes_in_graphs() {
+    bench all -n 3 --algo native -b 4000 -e 4000 -G 3 --iters 2 && why="$(cat "$scratch/out")" &&
+        grep -q '^# mode: enqueue' "$scratch/out" && grep -q 'launched 3 times' "$scratch/out" && [ "$(rows native)" -eq 9 ] || return 1
+    bench allreduce alltoall -n 2 --algo native -b 4000 -e 4000 -G 2 --iters 2 -R 2
+}
+says_what_no_graph_holds() {
+    fails 2 allreduce -n 2 --algo ring -b 4 -e 4 -G 1 &&
+        says "-G 1: a graph holds NCCL's own collectives alone, and allreduce would run by ring" || return 1
+    fails 2 allreduce -n 2 -o avg -b 4 -e 4 -G 1 && says 'a graph can not hold an average' || return 1
+    fails 2 allreduce -n 2 -b 4 -e 4 -G 1 --mode local && says 'graphs are of --mode enqueue, not of local' || return 1
+    run 2 "$commlab" bench allreduce -n 2 -G 1 --backend shm && says '-G 1 is of nccl, and --backend is shm'
+}
+
 # ---- devices -------------------------------------------------------------------------------------------------
 
 refuses_more_ranks_than_gpus() {
@@ -125,6 +139,10 @@ ends_when_a_call_waits() { in_time fault wait@1:9 1 allreduce -n 3 --algo native
 ends_when_a_call_never_returns() {
     in_time fault jam@0:3 1 allreduce -n 1 --algo native &&
         says 'a call of NCCL has lasted 7 s, also after ncclCommAbort: this process ends' && nothing_is_left
+}
+
+ends_when_a_graph_hangs() {
+    in_time fault hang@1:40 1 allreduce -n 2 --algo native -G 50 --iters 2 && says 'CLAB_TIMEOUT' && nothing_is_left
 }
 
 # ---- registered memory: the same at all ranks, or none --------------------------------------------------------
@@ -195,13 +213,14 @@ ends_when_memory_is_full() {
 }
 
 check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
-    computes_averages_of_all_types checks_before_calls takes_memory_of_malloc names_its_libraries_and_keeps_nothing \
+    computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
+    computes_in_graphs says_what_no_graph_holds names_its_libraries_and_keeps_nothing \
     compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
     refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
     ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
     ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
     ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
-    ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
+    ends_when_a_graph_hangs ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
     registers_at_all_ranks_if_asked_to makes_windows_that_all_ranks_register ends_when_a_rank_makes_no_window \
     registers_by_a_flag_of_bench_too ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
     refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \

@@ -86,6 +86,9 @@ static const struct clab_collectives natives = {.has = has_native,
                                                 .reaches = clab_host_reaches,
                                                 .start = native_start,
                                                 .test = native_test,
+                                                .record = clab_no_recording,
+                                                .recorded = clab_nothing_recorded,
+                                                .forget = clab_forget_nothing,
                                                 .look = clab_look_nowhere};
 static struct clab_backend library;
 

@@ -256,8 +256,8 @@ cudaError_t fake_stream_put(cudaStream_t stream, void (*run)(void *, cudaError_t
                             struct fake_work **work_p)
 {
     cudaError_t error = fake_enter();
-    if (error)
-        return error;
+    if (error || clab_fake_is_captured(stream))
+        return error ? error : fake_error(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     error = put(stream, (struct fake_work){.run = run, .data = data}, 0, work_p);
     pthread_mutex_unlock(&lock);
@@ -267,8 +267,8 @@ cudaError_t fake_stream_put(cudaStream_t stream, void (*run)(void *, cudaError_t
 cudaError_t fake_stream_put_after(cudaStream_t stream, struct fake_work *other, struct fake_work **work_p)
 {
     cudaError_t error = fake_enter();
-    if (error)
-        return error;
+    if (error || clab_fake_is_captured(stream))
+        return error ? error : fake_error(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     error = put(stream, (struct fake_work){0}, other, work_p);
     pthread_mutex_unlock(&lock);
@@ -330,8 +330,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 static cudaError_t last_of(cudaStream_t stream, struct fake_work **work_p)
 {
     const cudaError_t error = fake_enter();
-    if (error)
-        return error;
+    if (error || clab_fake_is_captured(stream))
+        return error ? error : fake_error(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     const struct CUstream_st *found = find(stream);
     *work_p = found ? found->last : 0;

@@ -42,6 +42,12 @@ cudaError_t clab_fake_unmap(void *memory);
 // Work on the device has failed, now and for ever.
 void clab_fake_fail(int device, cudaError_t error);
 
+// Whether a stream is being captured into a graph; then `start` is called with each launch of that, and `drop` at its
+// end.
+bool clab_fake_is_captured(cudaStream_t stream);
+cudaError_t clab_fake_capture(cudaStream_t stream, void (*start)(void *data, cudaStream_t stream),
+                              void (*drop)(void *data), void *data);
+
 // Where the bytes are that a work uses that runs on `device`; NULL: not in one allocation that it can reach, and it has
 // failed.
 void *clab_fake_touch(int device, const void *address, size_t bytes);

@@ -219,7 +219,7 @@ static ncclResult_t finalize(ncclComm_t comm, void *data)
 {
     (void)data;
     pthread_mutex_lock(&comm->lock);
-    while (comm->turn != comm->launched && !atomic_load(&comm->aborting))
+    while ((comm->turn != comm->launched || comm->graphs) && !atomic_load(&comm->aborting))
         pthread_cond_wait(&comm->turned, &comm->lock);
     pthread_mutex_unlock(&comm->lock);
     leave(comm);
@@ -274,7 +274,7 @@ static void give_up(ncclComm_t comm)
 static void await_end(ncclComm_t comm, int doing)
 {
     pthread_mutex_lock(&comm->lock);
-    while (comm->running || comm->doing > doing)
+    while (comm->running || comm->graphs || comm->doing > doing)
         pthread_cond_wait(&comm->turned, &comm->lock);
     pthread_mutex_unlock(&comm->lock);
 }

@@ -112,6 +112,7 @@ struct ncclComm {
     unsigned launched, turn; // plans since ever, and the one whose turn it is
     bool running;            // that plan, now
     int doing;               // works of comm_do
+    int graphs;              // plans that graphs of CUDA hold: until they are gone, it is not freed
     struct registration *registrations;
 };
 

@@ -258,6 +258,44 @@ static cudaError_t put(struct plan *plan)
     return error;
 }
 
+// ---- in a graph ------------------------------------------------------------------------------------------------
+
+// A copy for each launch of the graph.
+static void start_copy(void *data, cudaStream_t stream)
+{
+    const struct plan *kept = data;
+    struct plan *plan = plan_new(kept->comm);
+    bool has_room = plan != 0;
+    for (int i = 0; i < kept->n && has_room; i++)
+        has_room = plan_add(plan, &kept->tasks[i], stream);
+    if (!has_room || put(plan))
+        comm_fail(kept->comm, ncclSystemError);
+}
+
+static void count_graphs(ncclComm_t comm, int more)
+{
+    pthread_mutex_lock(&comm->lock);
+    comm->graphs += more;
+    pthread_cond_broadcast(&comm->turned);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+static void drop_kept(void *data)
+{
+    count_graphs(plan_comm(data), -1);
+    plan_free(data);
+}
+
+static cudaError_t keep_in_graph(struct plan *plan)
+{
+    const cudaError_t error = clab_fake_capture(plan->streams[0], start_copy, drop_kept, plan);
+    if (error)
+        plan_free(plan);
+    else
+        count_graphs(plan->comm, 1);
+    return error;
+}
+
 static bool finds_no_memory(const struct plan *plan)
 {
     for (int i = 0; i < plan->n; i++)
@@ -292,6 +330,6 @@ ncclResult_t plan_launch(struct plan *plan)
         plan_free(plan);
         return warn(ncclRemoteError, "a call has waited for a peer until it was aborted, or the peer has ended");
     }
-    const cudaError_t error = put(plan);
+    const cudaError_t error = clab_fake_is_captured(plan->streams[0]) ? keep_in_graph(plan) : put(plan);
     return error ? warn(ncclUnhandledCudaError, "Cuda failure %d '%s'", error, cudaGetErrorString(error)) : ncclSuccess;
 }

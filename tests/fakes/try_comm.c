@@ -278,6 +278,41 @@ static void test_operations_of_a_communicator_run_in_the_order_of_their_calls(vo
     ranks_do(2, use_two_streams);
 }
 
+// What is captured does not run, and runs with each launch; nothing but NCCL's can be captured.
+static void launch_a_graph(struct rank *me)
+{
+    int *data, got = 1;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    rank_join(me);
+    MUST(cudaMalloc((void **)&data, sizeof got));
+    MUST(cudaMemcpy(data, &got, sizeof got, cudaMemcpyHostToDevice));
+    MUST(cudaStreamBeginCapture(me->stream, cudaStreamCaptureModeThreadLocal));
+    MUST(ncclAllReduce(data, data, 1, ncclInt32, ncclSum, me->comm, me->stream));
+    MUST_BE(cudaErrorStreamCaptureUnsupported,
+            cudaMemcpyAsync(&got, data, sizeof got, cudaMemcpyDeviceToHost, me->stream));
+    MUST_BE(cudaErrorStreamCaptureUnsupported, cudaStreamQuery(me->stream));
+    MUST(cudaStreamEndCapture(me->stream, &graph));
+    MUST(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaMemcpy(&got, data, sizeof got, cudaMemcpyDeviceToHost));
+    MUST_BE(1, got);
+    for (int i = 0; i < 3; i++)
+        MUST(cudaGraphLaunch(exec, me->stream));
+    MUST(cudaStreamSynchronize(me->stream));
+    MUST(cudaMemcpy(&got, data, sizeof got, cudaMemcpyDeviceToHost));
+    MUST_BE(8, got);
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaFree(data));
+    rank_leave(me);
+}
+
+static void test_a_graph_runs_what_was_captured_with_each_launch(void **state)
+{
+    (void)state;
+    ranks_do(2, launch_a_graph);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_board, drop_board)
@@ -290,6 +325,7 @@ int main(void)
         TEST(test_split_hands_out_the_child_when_all_have_come),
         TEST(test_shrink_leaves_out_a_rank_that_has_died),
         TEST(test_operations_of_a_communicator_run_in_the_order_of_their_calls),
+        TEST(test_a_graph_runs_what_was_captured_with_each_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
