@@ -413,7 +413,8 @@ gpu_stand_ins := $(addprefix $(B)/tests/gpu/,test_conformance test_device test_d
 gpu_tests := $(if $(probed_test_ldlibs),$(subst /gpu/,/,$(gpu_stand_ins)),$(gpu_stand_ins))
 gpu_calls := $(B)/tests/gpu/calls
 gpu_loop := $(if $(filter nccl,$(probed_plugins)),$(B)/tests/gpu/nccl_loop)
-gpu-tools: $(gpu_tests) $(gpu_calls) $(gpu_loop)
+gpu_stream := $(if $(filter nccl,$(probed_plugins)),$(B)/tests/gpu/stream)
+gpu-tools: $(gpu_tests) $(gpu_calls) $(gpu_loop) $(gpu_stream)
 
 $(B)/obj/tests/gpu/%.o: tests/%.c $(B)/flags
 	$(call say,CC)
@@ -438,6 +439,13 @@ $(B)/tests/gpu/nccl_loop: $(B)/obj/tests/gpu/nccl_loop.o
 	$(call say,LINK)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -pthread $(sanitize) $(LDFLAGS) -o $@ $^ $(probed_cuda_libraries) \
+	    $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
+
+$(B)/obj/tests/gpu/stream.o: compile = $(CC) -std=c11 $(any) $(CFLAGS) -Icore $(probed_cuda_includes)
+$(B)/tests/gpu/stream: $(B)/obj/tests/gpu/stream.o $(library)
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(link) -o $@ $^ $(libraries) $(probed_cuda_libraries) \
 	    $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
 
 commlab: $(B)/commlab
@@ -518,9 +526,9 @@ include pack/pack.mk
 
 tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
     $(call run_by,test_doctor.sh,$(fake_nvml)) \
-    $(call run_by,test_gpu_check.sh,$(gpu_tests) $(gpu_stand_ins) $(gpu_calls) $(gpu_loop) $(fake_libraries)) \
+    $(call run_by,test_gpu_check.sh,$(gpu_tests) $(gpu_stand_ins) $(gpu_calls) $(gpu_loop) $(gpu_stream) $(fake_libraries)) \
     $(call run_by,test_mpi.sh,$(B)/tests/test_mismatch) \
-    $(call run_by,test_nccl_fake.sh,$(addprefix $(B)/tests/test_,conformance shrink nccl_waits nccl_stream)) \
+    $(call run_by,test_nccl_fake.sh,$(addprefix $(B)/tests/test_,conformance shrink nccl_waits nccl_stream) $(gpu_stream)) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))
 
 all_c := $(sort $(library_c) $(cmd_c) $(homework_c)) $(lab_c) $(test_all_c) $(fuzz_c) $(faults_c) $(conform_c)

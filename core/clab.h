@@ -161,6 +161,17 @@ struct clab_comm_setup clab_comm_setup(const struct clab_comm *comm);
 //   errors: CLAB_ENOENT (unknown; the line lists those there are), CLAB_EINVAL (lanes)
 int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collective, const char *algorithm, int lanes);
 
+// Let a stream of the program's on its GPU, a cudaStream_t, order the work of a communicator.
+// - What is started begins after all that the stream has been given before.
+// - The library's own collectives ("native") run in the stream itself: what it is given after their start follows them,
+//   without a wait. An event behind each says when it is done, to clab_work_test and clab_work_wait, which each work
+//   still needs.
+// - Averages, schedules, sends, receives, and calls whose buffers the GPU does not reach, are done after the wait.
+//   stream: NULL: of the library's again, as at first; it lives until then, or until the communicator is destroyed. The
+//   default stream's handle is cudaStreamLegacy, not 0.
+//   errors: CLAB_EUNSUPPORTED (the backend has no streams), CLAB_EINVAL (work is under way; both logged), CLAB_EPOISONED
+int clab_comm_set_stream(struct clab_comm *comm, void *stream);
+
 // What this rank has been told to send and to receive on a communicator since it was made, counted move by move. What a
 // native moves is not known, and not counted.
 struct clab_comm_traffic {

@@ -203,6 +203,7 @@ static clab_backend table()
     backend.open = open;
     backend.close = close;
     backend.lanes = clab_any_lanes;
+    backend.follow = clab_no_stream;
     backend.start = start;
     backend.test = test;
     backend.idle = idle;

@@ -234,6 +234,7 @@ const struct clab_backend clab_backend_sim = {
     .open = open_endpoint,
     .close = model_close,
     .lanes = clab_any_lanes,
+    .follow = clab_no_stream,
     .start = start,
     .test = test,
     .idle = idle,

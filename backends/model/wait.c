@@ -146,7 +146,7 @@ static struct clab_time delayed; // the wall's, on the hosts of the described ne
     {                                                                                                                 \
         .name = "emulate", .title = "a described network, on a backend of this host", .attach = attach,               \
         .detach = model_detach, .alloc = model_alloc, .free = model_free, .reaches = model_reaches, .pin = pin,       \
-        .unpin = unpin, .open = model_open, .close = model_close, .lanes = model_lanes, .start = start, .test = test, \
+        .unpin = unpin, .open = model_open, .close = model_close, .lanes = model_lanes, .follow = clab_no_stream, .start = start, .test = test, \
         .idle = idle, .collectives = &clab_no_collectives, .time = &delayed,        .describe = model_describe,       \
         .device = &clab_device_cpu, .nap = (NAP), .mover = CLAB_MOVED_BY_CLOCK,                                       \
     }

@@ -232,6 +232,7 @@ static const struct clab_backend backend = {
     .open = open,
     .close = close,
     .lanes = clab_any_lanes,
+    .follow = clab_no_stream,
     .start = mpi_messages_start,
     .test = mpi_messages_test,
     .idle = idle,

@@ -116,6 +116,18 @@ cudaStream_t nccl_device_stream(void)
     return stream;
 }
 
+int nccl_device_follow(cudaStream_t other)
+{
+    cudaEvent_t event;
+    CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    int err = nccl_cuda_error(cudaEventRecord(event, other), "cudaEventRecord");
+    if (!err)
+        err = nccl_cuda_error(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+    cudaEventDestroy(event); // CUDA keeps it until it has been reached
+    given++;                 // who follows the device waits for that, too
+    return err;
+}
+
 unsigned long nccl_device_given(void)
 {
     return given;

@@ -17,6 +17,8 @@ int nccl_device_open(void);
 void nccl_device_close(void);
 
 cudaStream_t nccl_device_stream(void);
+// Let the device wait for what `other` has been given up to now.  errors: of nccl_cuda_error
+int nccl_device_follow(cudaStream_t other);
 // The slot reduce, in a stream of the caller's instead.
 void nccl_device_reduce(cudaStream_t stream, enum clab_type type, enum clab_op op, const void *a, const void *b,
                         void *out, size_t count);

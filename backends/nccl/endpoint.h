@@ -143,6 +143,8 @@ struct nccl_endpoint {
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
     char *nothing;                                            // (2) on the GPU: what empty messages send, and receive
+    cudaStream_t stream;        // the caller's, in which natives run; NULL: the first lane's
+    unsigned long stream_given; // to the device, when it was last made to wait for it
     struct nccl_native *natives, *last_native;                // under way, in order
     struct nccl_native *ungiven, *spare_natives;              // the first of them that is not in the stream; the unused
     struct nccl_graph *graphs;                                // all
@@ -173,6 +175,7 @@ void nccl_move_near(int device);
 int nccl_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
 void nccl_close(struct clab_endpoint *endpoint, bool failed);
 int nccl_lanes(struct clab_endpoint *endpoint, int lanes);
+int nccl_follow(struct clab_endpoint *endpoint, void *stream);
 
 // Make the lanes that are wanted, as far as that goes without waiting; *ready_p: NCCL can be called for lane `index`.
 //   errors: of nccl_error

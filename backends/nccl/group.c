@@ -58,7 +58,17 @@ int nccl_lanes(struct clab_endpoint *base, int lanes)
     bool ready;
     if (lanes > endpoint->wanted)
         endpoint->wanted = lanes;
+    if (endpoint->stream) // a schedule's lanes follow the device
+        CLAB_TRY(nccl_device_follow(endpoint->stream));
     return nccl_lane_ready(endpoint, 0, &ready);
+}
+
+int nccl_follow(struct clab_endpoint *base, void *stream)
+{
+    struct nccl_endpoint *endpoint = (struct nccl_endpoint *)base;
+    endpoint->stream = stream;
+    endpoint->stream_given = 0; // it has not waited for the device yet
+    return CLAB_OK;
 }
 
 int nccl_lane_ready(struct nccl_endpoint *endpoint, int index, bool *ready_p)

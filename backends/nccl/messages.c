@@ -219,6 +219,8 @@ int nccl_start(struct clab_endpoint *base, struct clab_transfer transfers[], int
         CLAB_TRY(add(endpoint, transfers[0].lane, transfers, n));
         return advance(endpoint, transfers[0].lane);
     }
+    if (endpoint->stream) // the copies follow the device
+        CLAB_TRY(nccl_device_follow(endpoint->stream));
     for (int i = 0; i < n; i++)
         CLAB_TRY(nccl_host_message_start(endpoint, &transfers[i]));
     return CLAB_OK;

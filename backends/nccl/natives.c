@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NCCL's collectives, in the stream of the first lane.
+// NCCL's collectives, in the stream of the first lane, or the caller's.
 //
 // - Each enters the stream when it is started, behind those before it, and an event behind each says when it is done.
 // - Gather, scatter and all-to-all are sends and receives in one group: NCCL has calls of its own for them from 2.28
@@ -13,6 +13,12 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
+
+// What is captured comes from a stream of ours.
+static cudaStream_t stream_of(const struct nccl_endpoint *endpoint)
+{
+    return endpoint->stream && !endpoint->is_recording ? endpoint->stream : endpoint->lanes[0].stream;
+}
 
 // A call and where it goes.
 struct target {
@@ -127,12 +133,12 @@ static ncclResult_t make(struct nccl_endpoint *endpoint, int index, void *of)
     const struct nccl_native *native = of;
     struct target t = {.call = &native->call,
                        .comm = lane->comm,
-                       .stream = lane->stream,
+                       .stream = stream_of(endpoint),
                        .rank = endpoint->rank,
                        .nranks = endpoint->nranks};
     ncclResult_t code = ncclSuccess;
     if (native->call.graph)
-        return nccl_graph_launch(native->call.graph, lane->stream);
+        return nccl_graph_launch(native->call.graph, t.stream);
     nccl_type(native->call.type, &t.type);
     for (int i = 0; i < 2 && code == ncclSuccess; i++)
         if (native->windows[i])
@@ -178,12 +184,12 @@ static bool may_wait(struct nccl_endpoint *endpoint, const struct nccl_native *n
 
 static int call_nccl(struct nccl_endpoint *endpoint, struct nccl_native *native)
 {
-    struct nccl_lane *lane = &endpoint->lanes[0];
+    const cudaStream_t stream = stream_of(endpoint);
     const struct nccl_call call = {
         .make = make, .of = native, .what = clab_collective_name(native->call.problem.collective)};
     CLAB_TRY(register_buffers(endpoint, native));
-    CLAB_TRY(nccl_follow_device(lane->stream, &lane->given));
-    CLAB_TRY(nccl_span_begin(&native->span, lane->stream));
+    CLAB_TRY(nccl_follow_device(stream, endpoint->stream ? &endpoint->stream_given : &endpoint->lanes[0].given));
+    CLAB_TRY(nccl_span_begin(&native->span, stream));
     native->is_called = true;
     endpoint->domain->under_way++;
     return nccl_call(endpoint, 0, call, may_wait(endpoint, native));
@@ -192,8 +198,8 @@ static int call_nccl(struct nccl_endpoint *endpoint, struct nccl_native *native)
 // The work is in the stream; what follows it there comes behind its event.
 static int mark(struct nccl_endpoint *endpoint, struct nccl_native *native)
 {
-    CLAB_TRY(nccl_span_end(&native->span, endpoint->lanes[0].stream));
-    CUDA_TRY(cudaEventRecord(native->done, endpoint->lanes[0].stream));
+    CLAB_TRY(nccl_span_end(&native->span, stream_of(endpoint)));
+    CUDA_TRY(cudaEventRecord(native->done, stream_of(endpoint)));
     native->is_given = true;
     return CLAB_OK;
 }

@@ -196,6 +196,7 @@ static const struct clab_backend backend = {
     .open = nccl_open,
     .close = nccl_close,
     .lanes = nccl_lanes,
+    .follow = nccl_follow,
     .start = nccl_start,
     .test = nccl_test,
     .idle = idle,

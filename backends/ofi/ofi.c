@@ -160,6 +160,7 @@ const struct clab_backend clab_backend_ofi = {
     .open = ofi_endpoint_open,
     .close = ofi_endpoint_close,
     .lanes = clab_any_lanes,
+    .follow = clab_no_stream,
     .start = start,
     .test = test,
     .idle = idle,

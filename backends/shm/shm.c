@@ -374,6 +374,7 @@ const struct clab_backend clab_backend_shm = {
     .open = open_endpoint,
     .close = close_endpoint,
     .lanes = clab_any_lanes,
+    .follow = clab_no_stream,
     .start = start,
     .test = test,
     .idle = idle,

@@ -216,6 +216,31 @@ int clab_comm_set_algorithm(struct clab_comm *comm, enum clab_collective collect
     return CLAB_OK;
 }
 
+static int set_stream(struct clab_comm *comm, void *stream)
+{
+    if (comm->err)
+        return CLAB_EPOISONED;
+    if (comm->collectives || comm->messages) {
+        clab_error("clab_comm_set_stream: work is under way on this communicator: wait for it before");
+        return CLAB_EINVAL;
+    }
+    const int err = comm->backend->follow(comm->endpoint, stream);
+    if (err == CLAB_EUNSUPPORTED)
+        clab_error("clab_comm_set_stream: backend %s has no streams: use --backend nccl, or give it none",
+                   comm->backend->name);
+    if (!err)
+        comm->has_stream = stream != NULL;
+    return err;
+}
+
+int clab_comm_set_stream(struct clab_comm *comm, void *stream)
+{
+    clab_job_enter(comm->job);
+    const int err = set_stream(comm, stream);
+    clab_job_leave(comm->job);
+    return err;
+}
+
 struct clab_job *clab_comm_job(const struct clab_comm *comm)
 {
     return comm->job;

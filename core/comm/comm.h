@@ -150,6 +150,7 @@ struct clab_comm {
     struct clab_work *last_begun;                     // of them; only natives of a backend that queues are begun together
     int begun;                                        // of them
     bool is_recording;                                // graph.h
+    bool has_stream;                                  // the caller's, which orders its work
     struct clab_work *messages;                       // sends and receives under way, in order
     struct clab_work *spares[CLAB_WORK_KINDS];        // works that are over, by kind: the last comes first
     int unwaited;                                     // collectives that were started and not yet waited for

@@ -86,6 +86,10 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         clab_run_average(comm, work);
         if (comm->bounces)
             clab_bounce_end(comm, &work->bounced);
+        if (comm->has_stream && (!clab_native_is(work) || work->op == CLAB_AVG)) // the stream does not follow the device
+            err = comm->backend->device->finish();
+        if (err)
+            return clab_comm_fail(comm, work, err);
         comm->begun--;
         comm->collectives = work->next;
         if (!work->next)

@@ -194,6 +194,10 @@ struct clab_backend {
     // A schedule of so many lanes is about to begin: all members say so before its first start, in the same order of
     // schedules. Never waits. Without anything to prepare: clab_any_lanes.  errors: as start
     int (*lanes)(struct clab_endpoint *endpoint, int lanes);
+    // From now on work of this endpoint begins after what the caller's stream has been given before, and the library's
+    // own collectives run in that stream. stream: of the device's library; NULL: none. Nothing is under way. Without
+    // streams: clab_no_stream.  errors: CLAB_EUNSUPPORTED
+    int (*follow)(struct clab_endpoint *endpoint, void *stream);
     // Begin `n` transfers together; never waits. The array stays in place until all are done.
     //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller
     //   knows more; CLAB_ESYS: logged
@@ -248,6 +252,7 @@ int clab_attach(const struct clab_backend *backend, struct clab_bootstrap *boot,
 int clab_endpoint_open(struct clab_domain *domain, struct clab_group *group, struct clab_endpoint **endpoint_p);
 
 int clab_any_lanes(struct clab_endpoint *endpoint, int lanes);
+int clab_no_stream(struct clab_endpoint *endpoint, void *stream);
 void clab_no_description(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p);
 
 // A sleep by the clock, where nothing can end it; at most CLAB_NAP.

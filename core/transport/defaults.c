@@ -67,6 +67,12 @@ int clab_any_lanes(struct clab_endpoint *endpoint, int lanes)
     return CLAB_OK;
 }
 
+int clab_no_stream(struct clab_endpoint *endpoint, void *stream)
+{
+    (void)endpoint;
+    return stream ? CLAB_EUNSUPPORTED : CLAB_OK;
+}
+
 void clab_no_description(struct clab_domain *domain, char *text, size_t room, bool *is_fake_p)
 {
     (void)domain, (void)room;

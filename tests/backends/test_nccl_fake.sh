@@ -76,6 +76,11 @@ says_what_no_graph_holds() {
     run 2 "$commlab" bench allreduce -n 2 -G 1 --backend shm && says '-G 1 is of nccl, and --backend is shm'
 }
 
+orders_its_work_by_a_stream_of_the_program() {
+    run 0 timeout 20 "$build/tests/gpu/stream" -n 3 --backend nccl && why="$(cat "$scratch/out")" &&
+        [ "$(grep -c '^rank [0-2]: right$' "$scratch/out")" -eq 3 ]
+}
+
 # ---- devices -------------------------------------------------------------------------------------------------
 
 refuses_more_ranks_than_gpus() {
@@ -214,7 +219,8 @@ ends_when_memory_is_full() {
 
 check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
     computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
-    computes_in_graphs says_what_no_graph_holds names_its_libraries_and_keeps_nothing \
+    computes_in_graphs says_what_no_graph_holds orders_its_work_by_a_stream_of_the_program \
+    names_its_libraries_and_keeps_nothing \
     compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
     refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
     ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \

@@ -45,6 +45,16 @@ static int mix(struct clab_comm *comm, int rank)
     return CLAB_OK;
 }
 
+static int give_a_stream(struct clab_comm *comm, int rank)
+{
+    (void)rank;
+    const bool is_gpu = !strcmp(clab_job_backend(clab_comm_job(comm)), "nccl");
+    CLAB_TRY(clab_comm_set_stream(comm, NULL));
+    if (!is_gpu && clab_comm_set_stream(comm, comm) != CLAB_EUNSUPPORTED)
+        return CLAB_EWRONG;
+    return clab_barrier(comm);
+}
+
 static void assert_all_right(act_fn what)
 {
     const char *text = run_all(NRANKS, just_act, what, "10s", 0);
@@ -65,12 +75,19 @@ static void test_a_schedule_waits_for_natives_and_they_for_it(void **state)
     assert_all_right(mix);
 }
 
+static void test_a_backend_without_streams_says_so(void **state)
+{
+    (void)state;
+    assert_all_right(give_a_stream);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, forget)
     const struct CMUnitTest tests[] = {
         TEST(test_many_works_are_done_in_the_order_of_their_starts),
         TEST(test_a_schedule_waits_for_natives_and_they_for_it),
+        TEST(test_a_backend_without_streams_says_so),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }
