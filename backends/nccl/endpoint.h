@@ -11,6 +11,7 @@
 // - natives.c    NCCL's collectives.   types.c   our types and operations in NCCL's terms.
 // - memory.c     the GPU's memory, and its registration with NCCL.
 // - times.c      how long operations take by the GPU's clock.
+// - ranges.c     what is under way, for NVIDIA's profilers.
 // - library.c    the loaded versions of CUDA and NCCL.
 // - errors.c     errors of CUDA and NCCL as ours.
 // - device.h     the GPU's kernels.
@@ -126,6 +127,7 @@ struct nccl_native {
     bool is_called, is_given;      // NCCL has been called; the work is in the stream, and `done` behind it
     cudaEvent_t done;
     struct nccl_span span;
+    uint64_t range; // of ranges.c
 };
 
 struct nccl_endpoint {
@@ -142,15 +144,15 @@ struct nccl_endpoint {
     struct nccl_abortion *abortion;         // under way, or over; NULL: none. Under the watchdog's mutex
     struct batch *batches[CLAB_MAX_LANES];  // by lane: under way, in order
     struct batch *spare_batches;
-    char *nothing;                                            // (2) on the GPU: what empty messages send, and receive
-    cudaStream_t stream;        // the caller's, in which natives run; NULL: the first lane's
-    unsigned long stream_given; // to the device, when it was last made to wait for it
-    struct nccl_native *natives, *last_native;                // under way, in order
-    struct nccl_native *ungiven, *spare_natives;              // the first of them that is not in the stream; the unused
-    struct nccl_graph *graphs;                                // all
-    bool is_recording;                                        // one: natives are captured
-    unsigned looks;                                           // in vain
-    struct clab_endpoint *host;                               // of the domain's host backend
+    char *nothing;                               // (2) on the GPU: what empty messages send, and receive
+    cudaStream_t stream;                         // the caller's, in which natives run; NULL: the first lane's
+    unsigned long stream_given;                  // to the device, when it was last made to wait for it
+    struct nccl_native *natives, *last_native;   // under way, in order
+    struct nccl_native *ungiven, *spare_natives; // the first of them that is not in the stream; the unused
+    struct nccl_graph *graphs;                   // all
+    bool is_recording;                           // one: natives are captured
+    unsigned looks;                              // in vain
+    struct clab_endpoint *host;                  // of the domain's host backend
     struct host_message *host_messages, *spare_host_messages; // all; the unused
     struct host_message *sends;                               // that are still copied to the host, in order
     int nhost_messages;                                       // under way
@@ -296,6 +298,13 @@ int nccl_span_end(struct nccl_span *span, cudaStream_t stream);
 void nccl_span_add(struct nccl_span *span);
 void nccl_span_free(struct nccl_span *span);
 double nccl_time_calls(void (*work)(void *of), void *of); // a slot of the device
+
+// ---- ranges.c ------------------------------------------------------------------------------------------------
+
+// For profilers: it begins, and is over.
+uint64_t nccl_range_of_collective(enum clab_collective collective);
+uint64_t nccl_range_of_lane(int lane);
+void nccl_range_end(uint64_t range);
 
 // ---- library.c: a slot of the table --------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ struct batch {
     bool is_started, is_marked; // NCCL has been called; `done` has been put behind it
     cudaEvent_t done;
     struct nccl_span span; // of the first lane's
+    uint64_t range;        // of ranges.c
     char *staging;         // where what is reduced is received
     size_t staging_bytes;
 };
@@ -92,6 +93,8 @@ static void free_list(struct nccl_domain *domain, struct batch *b)
     for (struct batch *next; b; b = next) {
         next = b->next;
         domain->under_way -= b->is_started;
+        if (b->is_started)
+            nccl_range_end(b->range);
         if (b->staging)
             nccl_defer_free(domain, b->staging);
         cudaEventDestroy(b->done);
@@ -157,6 +160,7 @@ static int launch(struct nccl_endpoint *endpoint, int index, struct batch *b)
     if (index == 0)
         CLAB_TRY(nccl_span_begin(&b->span, lane->stream));
     b->is_started = true;
+    b->range = nccl_range_of_lane(index);
     endpoint->domain->under_way++;
     return nccl_call(endpoint, index, call, meets(endpoint, index, b));
 }
@@ -230,6 +234,7 @@ int nccl_start(struct clab_endpoint *base, struct clab_transfer transfers[], int
 
 static void retire(struct nccl_endpoint *endpoint, int lane, struct batch *b)
 {
+    nccl_range_end(b->range);
     nccl_span_add(&b->span);
     struct batch **link = &endpoint->batches[lane];
     while (*link != b)

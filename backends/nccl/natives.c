@@ -191,6 +191,7 @@ static int call_nccl(struct nccl_endpoint *endpoint, struct nccl_native *native)
     CLAB_TRY(nccl_follow_device(stream, endpoint->stream ? &endpoint->stream_given : &endpoint->lanes[0].given));
     CLAB_TRY(nccl_span_begin(&native->span, stream));
     native->is_called = true;
+    native->range = nccl_range_of_collective(native->call.problem.collective);
     endpoint->domain->under_way++;
     return nccl_call(endpoint, 0, call, may_wait(endpoint, native));
 }
@@ -281,6 +282,7 @@ int nccl_native_start(struct clab_endpoint *base, const struct clab_call *call)
 
 static void retire(struct nccl_endpoint *endpoint, struct nccl_native *native)
 {
+    nccl_range_end(native->range);
     nccl_span_add(&native->span);
     endpoint->natives = native->next;
     native->next = endpoint->spare_natives;
@@ -313,6 +315,8 @@ static void free_list(struct nccl_domain *domain, struct nccl_native *native)
     for (struct nccl_native *next; native; native = next) {
         next = native->next;
         domain->under_way -= native->is_called;
+        if (native->is_called)
+            nccl_range_end(native->range);
         cudaEventDestroy(native->done);
         nccl_span_free(&native->span);
         free(native);

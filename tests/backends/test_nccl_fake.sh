@@ -81,6 +81,15 @@ orders_its_work_by_a_stream_of_the_program() {
         [ "$(grep -c '^rank [0-2]: right$' "$scratch/out")" -eq 3 ]
 }
 
+# Each range that begins ends, of collectives and of stages.
+shows_what_is_under_way_to_profilers() {
+    NVTX_INJECTION64_PATH=$(realpath "$build/fakes/nvtx_tool.so") bench allreduce -n 2 --algo native,ring -b 4000 -e 4000 ||
+        return 1
+    why="$(grep -c '^nvtx commlab: ' "$scratch/err") ranges"
+    grep -q '^nvtx commlab: begin allreduce$' "$scratch/err" && grep -q '^nvtx commlab: begin lane 0$' "$scratch/err" &&
+        [ "$(grep -c '^nvtx commlab: begin ' "$scratch/err")" -eq "$(grep -c '^nvtx commlab: end ' "$scratch/err")" ]
+}
+
 # ---- devices -------------------------------------------------------------------------------------------------
 
 refuses_more_ranks_than_gpus() {
@@ -220,7 +229,7 @@ ends_when_memory_is_full() {
 check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
     computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
     computes_in_graphs says_what_no_graph_holds orders_its_work_by_a_stream_of_the_program \
-    names_its_libraries_and_keeps_nothing \
+    shows_what_is_under_way_to_profilers names_its_libraries_and_keeps_nothing \
     compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
     refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
     ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \

@@ -17,7 +17,8 @@ fake_soname = $(or $(shell objdump -p $(call fake_real,$1) 2>/dev/null | awk '$$
 fake_cudart := $(B)/fakes/$(call fake_soname,cudart)
 fake_nccl := $(B)/fakes/$(call fake_soname,nccl)
 fake_cublas := $(B)/fakes/$(call fake_soname,cublas)
-fake_libraries := $(fake_cudart) $(fake_nccl) $(fake_cublas)
+fake_tool := $(B)/fakes/nvtx_tool.so
+fake_libraries := $(fake_cudart) $(fake_nccl) $(fake_cublas) $(fake_tool)
 fakes: $(fake_libraries)
 tests: fakes
 
@@ -60,6 +61,11 @@ $(fake_cublas): $(fake_cublas_o) $(fake_cudart) $(B)/flags | $(B)/obj/tests/fake
 $(fake_nccl): $(fake_nccl_o) $(fake_cudart) $(B)/flags | $(B)/obj/tests/fakes/$(notdir $(fake_nccl)).map
 	$(call say,LINK)
 	$(Q)$(fake_link) $(fake_versions)
+
+$(fake_tool): tests/fakes/nvtx_tool.c $(B)/flags
+	$(call say,LINK)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 $(any) $(CFLAGS) -fPIC -shared -fvisibility=hidden $(probed_cuda_includes) $(LDFLAGS) -o $@ $<
 
 fake_try_o := $(call fake_o,try_*)
 fake_tries := $(patsubst $(B)/obj/%.o,$(B)/%,$(fake_try_o))
