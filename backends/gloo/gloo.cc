@@ -186,6 +186,7 @@ static const clab_collectives natives = {false,
                                          clab_no_recording,
                                          clab_nothing_recorded,
                                          clab_forget_nothing,
+                                         clab_ran_unknown,
                                          clab_look_nowhere};
 
 static clab_backend table()

@@ -215,5 +215,6 @@ const struct clab_collectives model_collectives = {
     .record = clab_no_recording,
     .recorded = clab_nothing_recorded,
     .forget = clab_forget_nothing,
+    .ran = clab_ran_unknown,
     .look = look,
 };

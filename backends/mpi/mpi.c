@@ -212,6 +212,7 @@ static const struct clab_collectives natives = {
     .record = clab_no_recording,
     .recorded = clab_nothing_recorded,
     .forget = clab_forget_nothing,
+    .ran = clab_ran_unknown,
     .look = clab_look_nowhere,
 };
 

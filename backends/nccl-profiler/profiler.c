@@ -4,8 +4,9 @@
 //
 //   NCCL_PROFILER_PLUGIN=$PWD/build/backends/libnccl-profiler-commlab.so CLAB_NCCL_TRACE=t.json   writes t-0.json, …
 //
+// - With CLAB_NCCL_LAST=1, which the backend nccl sets, it also keeps what the last call did (last.h).
 // - One file per process, named by its rank in its first communicator. It is written when the last communicator is
-//   destroyed, or else when the process exits. Without CLAB_NCCL_TRACE no event is requested, and nothing costs time.
+//   destroyed, or else when the process exits. Without both no event is requested, and nothing costs time.
 // - The last 16,384 calls are kept, in 10 MB; the file says how many were overwritten.
 // - All communicators of a process share one log and one file; NCCL calls from several threads. The library stays
 //   loaded (-z nodelete), so that it outlives them.
@@ -19,13 +20,15 @@
 #include <unistd.h>
 
 #include "backends/nccl-profiler/event_log.h"
+#include "backends/nccl-profiler/last.h"
 #include "core/base/variables.h"
 
 #define NAME "commlab"
-enum { EVENTS = NCCL_EVENT_COLLECTIVE | NCCL_EVENT_MESSAGE | NCCL_EVENT_CHANNEL, PATH = 4096 };
+enum { CALLS = NCCL_EVENT_COLLECTIVE | NCCL_EVENT_MESSAGE, EVENTS = CALLS | NCCL_EVENT_CHANNEL, PATH = 4096 };
 
 struct context {
     nccl_logger log; // or NULL
+    bool is_traced;  // else only the last call is kept
     uint64_t communicator;
     int rank, ranks, process;
 };
@@ -112,30 +115,45 @@ static void join(struct context *c)
     events.open++;
 }
 
-static int init(void **context_p, int *events_p, uint64_t communicator, int ranks, int rank, nccl_logger log)
+static void begin_trace(struct context *c)
 {
-    const char *told = clab_variable_text(CLAB_VARIABLE_NCCL_TRACE);
-    struct context *c = NULL;
-    if (!context_p || !events_p)
-        return NCCL_OK;
-    if (told && *told)
-        c = calloc(1, sizeof *c);
-    *context_p = c;
     pthread_mutex_lock(&events.lock);
-    const bool is_open = c && open_log();
-    *events_p = is_open ? EVENTS : 0;
-    if (is_open) {
-        *c = (struct context){.log = log, .communicator = communicator, .rank = rank, .ranks = ranks};
+    c->is_traced = open_log();
+    if (c->is_traced)
         join(c);
-    }
     pthread_mutex_unlock(&events.lock);
-    if (c && !is_open) {
-        free(c);
-        *context_p = c = NULL;
-    }
+}
+
+static void say(nccl_logger log, const struct context *c, const char *told)
+{
+    const bool is_traced = c && c->is_traced;
     if (log)
         log(NCCL_LOG_INFO, NCCL_SUBSYS_INIT, __FILE__, __LINE__, NAME ": %s%s",
-            c ? "what NCCL does is kept for " : "nothing is kept: set CLAB_NCCL_TRACE to a file's name", c ? told : "");
+            is_traced ? "what NCCL does is kept for "
+            : c       ? "what the last call did is kept for the backend nccl"
+                      : "nothing is kept: set CLAB_NCCL_TRACE to a file's name",
+            is_traced ? told : "");
+}
+
+static int init(void **context_p, int *events_p, uint64_t communicator, int ranks, int rank, nccl_logger log)
+{
+    const char *told = clab_variable_given(CLAB_VARIABLE_NCCL_TRACE);
+    bool keeps_last = false;
+    if (!context_p || !events_p)
+        return NCCL_OK;
+    clab_variable_switch(CLAB_VARIABLE_NCCL_LAST, &keeps_last);
+    struct context *c = told || keeps_last ? calloc(1, sizeof *c) : NULL;
+    if (c)
+        *c = (struct context){.log = log, .communicator = communicator, .rank = rank, .ranks = ranks};
+    if (c && told)
+        begin_trace(c);
+    if (c && !c->is_traced && !keeps_last) {
+        free(c);
+        c = NULL;
+    }
+    *context_p = c;
+    *events_p = !c ? 0 : c->is_traced ? EVENTS : CALLS;
+    say(log, c, told);
     return NCCL_OK;
 }
 
@@ -157,8 +175,10 @@ static int finish(void *context)
 {
     struct context *c = context;
     char path[PATH];
-    if (!c)
+    if (!c || !c->is_traced) {
+        free(c);
         return NCCL_OK;
+    }
     pthread_mutex_lock(&events.lock);
     const bool is_last = --events.open == 0, is_new = is_last && write_file(path);
     const long long ncalls = events.ncalls;
@@ -246,6 +266,12 @@ static void *start_event(const struct context *c, uint64_t type, const struct nc
 
 static int start(const struct context *c, void **handle_p, uint64_t type, const struct nccl_event *event)
 {
+    if (type == NCCL_EVENT_COLLECTIVE)
+        last_is_collective(&event->collective);
+    if (type == NCCL_EVENT_MESSAGE)
+        last_is_message(&event->message);
+    if (!c->is_traced)
+        return NCCL_OK; // no handle: it does not come back
     pthread_mutex_lock(&events.lock);
     *handle_p = start_event(c, type, event);
     pthread_mutex_unlock(&events.lock);

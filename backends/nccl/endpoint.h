@@ -12,6 +12,7 @@
 // - memory.c     the GPU's memory, and its registration with NCCL.
 // - times.c      how long operations take by the GPU's clock.
 // - ranges.c     what is under way, for NVIDIA's profilers.
+// - profile.c    what NCCL did, by our profiler for it.
 // - library.c    the loaded versions of CUDA and NCCL.
 // - errors.c     errors of CUDA and NCCL as ours.
 // - device.h     the GPU's kernels.
@@ -305,6 +306,12 @@ double nccl_time_calls(void (*work)(void *of), void *of); // a slot of the devic
 uint64_t nccl_range_of_collective(enum clab_collective collective);
 uint64_t nccl_range_of_lane(int lane);
 void nccl_range_end(uint64_t range);
+
+// ---- profile.c: a slot of the table, and more ----------------------------------------------------------------
+
+// Before NCCL begins: have the profiler keep what is asked for.
+void nccl_profile_ask(void);
+bool nccl_ran(const struct clab_endpoint *endpoint, struct clab_ran *ran_p);
 
 // ---- library.c: a slot of the table --------------------------------------------------------------------------
 

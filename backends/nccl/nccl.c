@@ -90,6 +90,7 @@ static int prepare(struct nccl_domain *domain)
     // peer that waits for this rank.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     domain->connects_late = strcmp(getenv("NCCL_RUNTIME_CONNECT"), "0") != 0;
+    nccl_profile_ask();
     CLAB_TRY(check_blocking());
     CLAB_TRY(choose_registration(&domain->registration));
     return nccl_choose_device(domain->boot, &domain->device, &domain->is_shared);
@@ -180,6 +181,7 @@ static const struct clab_collectives natives = {
     .record = nccl_record,
     .recorded = nccl_recorded,
     .forget = nccl_forget,
+    .ran = nccl_ran,
     .look = clab_look_nowhere,
 };
 

@@ -182,9 +182,16 @@ const struct clab_column bench_columns[] = {
     {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
     {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
     {.name = "host_usec", .kind = CLAB_KIND_REAL},      {.name = "kernel_usec", .kind = CLAB_KIND_REAL},
+    {.name = "nccl_algorithm", .kind = CLAB_KIND_TEXT}, {.name = "nccl_protocol", .kind = CLAB_KIND_TEXT},
+    {.name = "nccl_channels", .kind = CLAB_KIND_INTEGER},
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;
+
+static struct clab_cell text_or_none(const char *text)
+{
+    return *text ? clab_cell_text(text) : clab_cell_none();
+}
 
 // What is timed and how, then the result. A refused time is NaN, and so is every value that depends on it.
 static int add_result(const struct bench *bench, const struct bench_row *row, enum bench_placement placement,
@@ -221,6 +228,9 @@ static int add_result(const struct bench *bench, const struct bench_row *row, en
         result->time.probed.call > 0 ? clab_cell_real(1e9 * result->time.probed.call) : clab_cell_none(),
         clab_cell_real(us * result->time.host),
         clab_cell_real(us * result->time.by_device),
+        text_or_none(result->ran.algorithm),
+        text_or_none(result->ran.protocol),
+        result->ran.channels ? clab_cell_integer(result->ran.channels) : clab_cell_none(),
     };
     return clab_table_add_row(table, cells);
 }

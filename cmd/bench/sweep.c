@@ -115,6 +115,8 @@ static int call_first(const struct trial *t, struct bench_result *result)
     const bool checks = t->bench->options->check && bench_has_data(t->row->problem.collective);
     const size_t before = clab_comm_traffic(t->bench->comm).bytes_sent;
     CLAB_TRY(bench_call(t->bench->comm, t->row, t->buffers));
+    if (is_native(t))
+        t->bench->options->backend->collectives->ran(t->bench->comm->endpoint, &result->ran);
     result->sent = is_native(t) ? -1 : (long long)(clab_comm_traffic(t->bench->comm).bytes_sent - before);
     result->wrong = checks ? count_wrong(t) : -1;
     return CLAB_OK;

@@ -163,6 +163,16 @@ static void print_device_times(const struct bench_result results[BENCH_PLACEMENT
             print_device_time(bench_placement_name((enum bench_placement)p), &results[p].time);
 }
 
+static void print_what_ran(const struct bench_result results[BENCH_PLACEMENTS])
+{
+    for (int p = 0; p < BENCH_PLACEMENTS; p++) {
+        const struct clab_ran *ran = &results[p].ran;
+        if (results[p].measured && ran->channels)
+            printf("#   %s: NCCL ran %s%s%s on %d channel%s\n", bench_placement_name((enum bench_placement)p),
+                   ran->algorithm, *ran->protocol ? " " : "", ran->protocol, ran->channels, ran->channels > 1 ? "s" : "");
+    }
+}
+
 static void print_host_times(const struct bench_result results[BENCH_PLACEMENTS])
 {
     for (int p = 0; p < BENCH_PLACEMENTS; p++)
@@ -186,6 +196,7 @@ int bench_table_print_row(const struct bench *bench, int index)
     print_refusals(row, bench->results[index]);
     print_device_times(bench->results[index]);
     print_host_times(bench->results[index]);
+    print_what_ran(bench->results[index]);
     clab_table_free(&table);
     return err;
 }

@@ -37,6 +37,8 @@
     X(JOB_FD, NOWHERE, TEXT, 0, 0, NULL, "set by the launcher: the job's memory file", NULL) \
     X(LOG, MANIFEST, WORD, 0, 0, "error warn info debug", "how much this kit prints", NULL) \
     X(MODELS, MANIFEST, TEXT, 0, 0, NULL, "folder of model descriptions", NULL) \
+    X(NCCL_LAST, NOWHERE, SWITCH, 0, 0, NULL, "set by the backend nccl: our profiler for NCCL keeps what the last call did", \
+      NULL) \
     X(NCCL_REGISTER, MANIFEST, INTEGER, 0, 2, NULL, \
       "NCCL's own collectives register their memory (1), in symmetric windows (2), at all ranks alike", NULL) \
     X(NCCL_SHARE, MANIFEST, SWITCH, 0, 0, NULL, "ranks may share a GPU, over the network", "its times mean nothing") \

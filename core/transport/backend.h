@@ -67,6 +67,12 @@ struct clab_answer {
 };
 
 // Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
+// As the library names them; "" where it has none.
+struct clab_ran {
+    char algorithm[16], protocol[16];
+    int channels;
+};
+
 // All members start those of an endpoint in the same order.
 struct clab_collectives {
     // All calls come here, also those with an algorithm. The members' calls are then compared, at no cost.
@@ -94,6 +100,8 @@ struct clab_collectives {
     int (*record)(struct clab_endpoint *endpoint);
     int (*recorded)(struct clab_endpoint *endpoint, void **graph_p);
     void (*forget)(void *graph);
+    // What the library did in the last call; false: it is not known.
+    bool (*ran)(const struct clab_endpoint *endpoint, struct clab_ran *ran_p);
     // *peer_p: the member that it waits for; -1: not known. *moved_p: grows while something happens.
     void (*look)(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p);
 };
@@ -102,6 +110,7 @@ extern const struct clab_collectives clab_no_collectives;
 int clab_no_recording(struct clab_endpoint *endpoint);
 int clab_nothing_recorded(struct clab_endpoint *endpoint, void **graph_p);
 void clab_forget_nothing(void *graph);
+bool clab_ran_unknown(const struct clab_endpoint *endpoint, struct clab_ran *ran_p);
 void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p); // nothing is known
 
 // ---- time --------------------------------------------------------------------------------------------------------

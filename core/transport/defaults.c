@@ -117,6 +117,12 @@ void clab_forget_nothing(void *graph)
     (void)graph;
 }
 
+bool clab_ran_unknown(const struct clab_endpoint *endpoint, struct clab_ran *ran_p)
+{
+    (void)endpoint, (void)ran_p;
+    return false;
+}
+
 void clab_look_nowhere(const struct clab_endpoint *endpoint, int *peer_p, size_t *moved_p)
 {
     (void)endpoint;
@@ -132,6 +138,7 @@ const struct clab_collectives clab_no_collectives = {
     .record = clab_no_recording,
     .recorded = clab_nothing_recorded,
     .forget = clab_forget_nothing,
+    .ran = clab_ran_unknown,
     .look = clab_look_nowhere,
 };
 

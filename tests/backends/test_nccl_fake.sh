@@ -90,6 +90,17 @@ shows_what_is_under_way_to_profilers() {
         [ "$(grep -c '^nvtx commlab: begin ' "$scratch/err")" -eq "$(grep -c '^nvtx commlab: end ' "$scratch/err")" ]
 }
 
+# Our profiler tells the bench, if NCCL loads it.
+says_what_nccl_ran() {
+    NCCL_PROFILER_PLUGIN=$(realpath "$build/backends/libnccl-profiler-commlab.so") \
+        bench allreduce alltoall -n 2 --algo native -b 4000 -e 400000 -f 100 || return 1
+    why="$(cat "$scratch/out")"
+    grep -q '^#   in place: NCCL ran TREE LL on 2 channels$' "$scratch/out" &&
+        grep -q '^#   in place: NCCL ran RING SIMPLE on 4 channels$' "$scratch/out" &&
+        grep -q '^#   out of place: NCCL ran P2P on 1 channel$' "$scratch/out" || return 1
+    bench allreduce -n 2 --algo native -b 4000 -e 4000 && why="$(cat "$scratch/out")" && ! grep -q 'NCCL ran' "$scratch/out"
+}
+
 # ---- devices -------------------------------------------------------------------------------------------------
 
 refuses_more_ranks_than_gpus() {
@@ -229,7 +240,7 @@ ends_when_memory_is_full() {
 check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
     computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
     computes_in_graphs says_what_no_graph_holds orders_its_work_by_a_stream_of_the_program \
-    shows_what_is_under_way_to_profilers names_its_libraries_and_keeps_nothing \
+    shows_what_is_under_way_to_profilers says_what_nccl_ran names_its_libraries_and_keeps_nothing \
     compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
     refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
     ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \

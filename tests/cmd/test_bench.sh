@@ -9,7 +9,8 @@ subject=("$commlab" bench)
 export CLAB_PROFILE="$scratch/none" # a machine that has none
 quick="--seconds 0 --iters 1 -w 1"
 header=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,
-header+=busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB,call_nsec,host_usec,kernel_usec
+header+=busbw_GBps,wrong,bytes_sent_per_rank,predicted_usec,residual_pct,calls,line_nsec,fresh_psB,call_nsec,host_usec,kernel_usec,
+header+=nccl_algorithm,nccl_protocol,nccl_channels
 
 # bench_refuses STATUS WORDS ARGS...: also with a file to write, which is not written.
 bench_refuses() { refuses "$@" --csv "$scratch/refused"; }

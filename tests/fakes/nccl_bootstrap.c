@@ -299,5 +299,7 @@ static ncclResult_t bootstrap_at_root(ncclComm_t comm)
 ncclResult_t comm_bootstrap(ncclComm_t comm)
 {
     const ncclResult_t result = comm->rank == 0 ? bootstrap_as_root(comm) : bootstrap_at_root(comm);
+    if (!result)
+        profile_begin(comm);
     return result ? result : check_devices(comm);
 }

@@ -58,6 +58,7 @@ void comm_release(ncclComm_t comm)
             close(comm->members[i].alive);
     }
     memory_forget_all(comm);
+    profile_end(comm);
     if (comm->segment)
         munmap(comm->segment, comm->segment_bytes);
     pthread_mutex_destroy(&comm->lock);

@@ -114,6 +114,8 @@ struct ncclComm {
     int doing;               // works of comm_do
     int graphs;              // plans that graphs of CUDA hold: until they are gone, it is not freed
     struct registration *registrations;
+    void *profile; // the profiler's; 0: there is none
+    int profiled;  // kinds of events
 };
 
 // One operation.
@@ -203,6 +205,13 @@ _Noreturn void get_stuck(void);
 // Into its streams; takes it.
 ncclResult_t plan_launch(struct plan *plan);
 void plan_free(struct plan *plan);
+
+// ---- nccl_profile.c ------------------------------------------------------------------------------------------
+
+// Tell the profiler, if there is one: the communicator has met all ranks; tasks are launched; it goes.
+void profile_begin(ncclComm_t comm);
+void profile_tasks(ncclComm_t comm, const struct task *tasks, int n);
+void profile_end(ncclComm_t comm);
 
 // ---- nccl_connect.c ------------------------------------------------------------------------------------------
 

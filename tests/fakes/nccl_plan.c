@@ -330,6 +330,7 @@ ncclResult_t plan_launch(struct plan *plan)
         plan_free(plan);
         return warn(ncclRemoteError, "a call has waited for a peer until it was aborted, or the peer has ended");
     }
+    profile_tasks(plan->comm, plan->tasks, plan->n);
     const cudaError_t error = clab_fake_is_captured(plan->streams[0]) ? keep_in_graph(plan) : put(plan);
     return error ? warn(ncclUnhandledCudaError, "Cuda failure %d '%s'", error, cudaGetErrorString(error)) : ncclSuccess;
 }
