@@ -36,7 +36,9 @@ device             30 every kernel of the GPU against the processor
 conformance-1      30 conformance, 1 rank
 kernels            25 kernels against the copy measured here
 overhead-1         20 bench against a bare loop, 1 GPU
-self-send          15 the time of a short call, 1 GPU
+short-calls        15 the time of a short call: one by one, enqueued, in a CUDA graph; 1 GPU
+enqueue-1          20 bench against a bare loop, calls enqueued as nccl-tests does, 1 GPU
+stream             20 a stream of the program orders a communicator'\''s work
 tuner              30 NCCL loads our tuner, and obeys its table
 profiler           30 NCCL loads our profiler
 model              30 NCCL'\''s tuning table against our model of it
@@ -49,8 +51,10 @@ sanitizer          30 kernels under compute-sanitizer
 conformance-3      90 conformance, 3 ranks
 shm                60 shared memory, 2 to 16 ranks
 natives            60 the library'\''s own collectives
+registration       40 memory registered with NCCL, and in symmetric windows, a rank a GPU
 conformance-all    60 conformance, a rank a GPU
 overhead-all       60 bench against a bare loop, a rank a GPU
+enqueue-all        60 bench against a bare loop, calls enqueued, a rank a GPU
 '
 whole=${GPU_CHECK_SECONDS:-460} # seconds of all steps together
 

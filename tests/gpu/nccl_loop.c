@@ -2,8 +2,9 @@
 // A bare loop of NCCL calls, to hold `commlab bench --backend nccl` against: allreduce of floats, out of place, a
 // process a GPU, each call waited for, as our collectives are.
 //
-//   nccl_loop SECONDS GPUS BYTES...    the median over batches of a call's time, in us: a line for each size,
-//                                      `usec BYTES MEDIAN BATCHES`
+//   nccl_loop [-q] SECONDS GPUS BYTES...    the median over batches of a call's time, in us: a line for each size,
+//                                           `usec BYTES MEDIAN BATCHES`; -q: calls are enqueued, and one is waited for,
+//                                           as nccl-tests does
 //
 // - Memory is NCCL's own (ncclMemAlloc), and no communicator is told of it, as with bench.
 // - The ranks are children that meet in shared memory: the id goes through it, and a barrier stands before each batch.
@@ -14,12 +15,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_BATCHES = 4096, MOST_GPUS = 64 };
+enum { MOST_BATCHES = 4096, MOST_GPUS = 64, MOST_QUEUED = 256 };
 
 static struct {
     ncclUniqueId id;
@@ -72,20 +74,33 @@ struct rank {
     cudaStream_t stream;
     float *in, *out;
     size_t count;
+    int queues; // -q
 };
+
+static void wait_for_the_last(const struct rank *r)
+{
+    cudaError_t code;
+    while ((code = cudaStreamQuery(r->stream)) == cudaErrorNotReady)
+        ;
+    CUDA(code);
+}
 
 static double time_batch(const struct rank *r, int calls)
 {
     meet(r->n);
     const double start = now();
     for (int i = 0; i < calls; i++) {
-        cudaError_t code;
         NCCL(ncclAllReduce(r->in, r->out, r->count, ncclFloat, ncclSum, r->comm, r->stream));
-        while ((code = cudaStreamQuery(r->stream)) == cudaErrorNotReady)
-            ;
-        CUDA(code);
+        if (!r->queues || i == calls - 1)
+            wait_for_the_last(r);
     }
     return now() - start;
+}
+
+// A stream takes about a thousand launches; bench has 256 calls in it at most.
+static int fill(const struct rank *r, double calls)
+{
+    return r->queues && calls > MOST_QUEUED ? MOST_QUEUED : (int)calls;
 }
 
 // Rank 0 says how many calls the next batch has, and when it is over.
@@ -99,7 +114,7 @@ static int measure(struct rank *r, double seconds)
             const double passed = now() - start, each = took / calls;
             if (passed > seconds / 2 && batches < MOST_BATCHES)
                 shared->usec[batches++] = each * 1e6;
-            atomic_store(&shared->batch, passed > seconds && batches > 0 ? 0 : each < 1e-3 ? (int)(1e-3 / each) : 1);
+            atomic_store(&shared->batch, passed > seconds && batches > 0 ? 0 : each < 1e-3 ? fill(r, 1e-3 / each) : 1);
         }
         meet(r->n);
         calls = atomic_load(&shared->batch);
@@ -173,12 +188,15 @@ static _Noreturn void run_rank(struct rank r, double seconds, int nsizes, char *
 
 static int refuse(void)
 {
-    fprintf(stderr, "usage: nccl_loop SECONDS GPUS BYTES...\n");
+    fprintf(stderr, "usage: nccl_loop [-q] SECONDS GPUS BYTES...\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
+    const int queues = argc > 1 && !strcmp(argv[1], "-q");
+    argc -= queues;
+    argv += queues;
     const double seconds = argc > 3 ? atof(argv[1]) : 0;
     const int n = argc > 3 ? atoi(argv[2]) : 0;
     int failed = 0, status;
@@ -194,7 +212,7 @@ int main(int argc, char **argv)
     for (int rank = 0; rank < n; rank++) {
         pids[rank] = fork();
         if (pids[rank] == 0)
-            run_rank((struct rank){.rank = rank, .n = n}, seconds, argc - 3, argv + 3);
+            run_rank((struct rank){.rank = rank, .n = n, .queues = queues}, seconds, argc - 3, argv + 3);
         failed += pids[rank] < 0;
     }
     while (wait(&status) > 0) {

@@ -9,8 +9,8 @@
 unset MAKEFLAGS MFLAGS MAKELEVEL ${!GPU_CHECK_*} ${!NCCL_*} ${!CLAB_NCCL_*}
 out=$scratch/checks
 subject=(env GPU_CHECK_BUILD=0)
-all_steps='tools build doctor device conformance-1 kernels overhead-1 self-send tuner profiler model faults conformance-2
-    conformance-lazy lab-05 lab-01 sanitizer conformance-3 shm natives conformance-all overhead-all'
+all_steps='tools build doctor device conformance-1 kernels overhead-1 short-calls enqueue-1 stream tuner profiler model faults conformance-2
+    conformance-lazy lab-05 lab-01 sanitizer conformance-3 shm natives registration conformance-all overhead-all enqueue-all'
 
 # gpu_check STATUS BUILD [SETTING...]; log/ of what it has packed is in $out/log then.
 gpu_check() {
@@ -107,8 +107,8 @@ nothing_hangs() {
 ends_what_hangs_and_goes_on() {
     rm -f "$scratch/hangs"
     stand_in "$hangs"
-    gpu_check 1 "$scratch/stand-in" "$(only self-send natives shm)" GPU_CHECK_LIMIT=2 &&
-        lines 'fail     self-send ' 'it did not end within 2 s, see log/self-send.log' 'pass     natives ' \
+    gpu_check 1 "$scratch/stand-in" "$(only short-calls natives shm)" GPU_CHECK_LIMIT=2 &&
+        lines 'fail     short-calls ' 'it did not end within 2 s, see log/short-calls.log' 'pass     natives ' \
             'pass     shm ' && nothing_hangs
 }
 # A process that has left the step's group is found, too.
@@ -121,7 +121,7 @@ ends_what_a_check_leaves() {
 begins_nothing_that_has_no_time() {
     rm -f "$scratch/hangs"
     stand_in "$hangs"
-    gpu_check 1 "$scratch/stand-in" "$(only self-send natives)" GPU_CHECK_SECONDS=4 \
+    gpu_check 1 "$scratch/stand-in" "$(only short-calls natives)" GPU_CHECK_SECONDS=4 \
         GPU_CHECK_LIMIT=6 &&
         lines 'it did not end within ' 's, all that was left; its limit is 6 s' \
             'not run  natives          because: of 4 s 0 are left, and its limit is 6 s' && nothing_hangs
@@ -145,12 +145,12 @@ packs_what_it_has_when_it_is_ended() {
     local status
     rm -f "$scratch/hangs"
     stand_in "$hangs"
-    end_amid env GPU_CHECK_BUILD=0 "$(only self-send natives)" tests/gpu_check.sh "$scratch/stand-in" "$out"
+    end_amid env GPU_CHECK_BUILD=0 "$(only short-calls natives)" tests/gpu_check.sh "$scratch/stand-in" "$out"
     [ $status = 143 ] && lines 'pass     doctor ' \
-        'not run  self-send        because: the check was ended by SIGTERM meanwhile' '2 passed, 0 failed' || return 1
+        'not run  short-calls      because: the check was ended by SIGTERM meanwhile' '2 passed, 0 failed' || return 1
     why="packed: $(tar -tzf "$out/gpu.tar.gz" 2>&1)"
-    tar -tzf "$out/gpu.tar.gz" | grep -qx log/self-send.log && tar -xzOf "$out/gpu.tar.gz" summary.txt |
-        grep -q '^not run  self-send ' && nothing_hangs
+    tar -tzf "$out/gpu.tar.gz" | grep -qx log/short-calls.log && tar -xzOf "$out/gpu.tar.gz" summary.txt |
+        grep -q '^not run  short-calls ' && nothing_hangs
 }
 # What a killed job has left goes; what another job, begun meanwhile, has mapped does not.
 sweeps_only_what_no_job_has_mapped() {
@@ -227,7 +227,8 @@ says_where_bench_is_faster_than_a_bare_loop() {
 }
 says_what_a_short_call_takes() {
     stand_in ''
-    gpu_check 0 "$scratch/stand-in" "$(only self-send)" && lines '8 B: 24.19 us, 262144 B: 24.19 us'
+    gpu_check 0 "$scratch/stand-in" "$(only short-calls)" &&
+        lines '8 B: 24.19 us one by one, 24.19 us enqueued, 24.19 us in a graph; 262144 B: 24.19 us one by one, '
 }
 # sanitizing TEXT STATUS: a compute-sanitizer that says that, and ends so.
 sanitizing() {
@@ -315,7 +316,7 @@ says_why_a_check_is_not_run() {
         'not run  tuner            because: this build has no tuner plugin' \
         'not run  overhead-all     because: it needs 2 GPUs, and here is 1' || return 1
     why="$(cat "$out/summary.csv")"
-    awk -F, 'NR > 1 { n[$2]++ } END { exit !(n["not run"] + n["pass"] == 22 && n["pass"] <= 6) }' "$out/summary.csv" &&
+    awk -F, 'NR > 1 { n[$2]++ } END { exit !(n["not run"] + n["pass"] == 26 && n["pass"] <= 6) }' "$out/summary.csv" &&
         has_steps $all_steps
 }
 # has_steps NAME...: a line for each, in that order.
@@ -347,7 +348,7 @@ says_of_each_step_that_there_is_no_gpu() {
         grep -q 'no GPU can be used here (none: there is no driver), so nothing was checked' "$scratch/err" &&
         has_steps $all_steps || return 1
     why=$(cat "$out/summary.txt")
-    [ "$(grep -c '^not run .* because: no GPU can be used here (none: there is no driver); ' "$out/summary.txt")" = 19 ]
+    [ "$(grep -c '^not run .* because: no GPU can be used here (none: there is no driver); ' "$out/summary.txt")" = 23 ]
 }
 # The driver's own program counts GPUs, too: a doctor that hangs is one check that fails.
 goes_on_where_the_doctor_hangs() {
@@ -444,12 +445,12 @@ rehearses_over_the_fakes() {
         { why="$why $(grep ^fail "$out/summary.txt")"; return 1; }
     has_steps $all_steps || return 1
     lines 'pass     tools ' 'pass     device           every kernel of the GPU against the processor: 21 cases' \
-        'pass     conformance-1 ' 'pass     self-send ' 'pass     conformance-2 ' 'pass     natives ' 'pass     lab-01 ' \
-        'pass     overhead-1 ' '"rank 1 has ended' '"rank 1 is stopped in number ' || return 1
+        'pass     conformance-1 ' 'pass     short-calls ' 'pass     conformance-2 ' 'pass     natives ' 'pass     lab-01 ' \
+        'pass     overhead-1 ' 'pass     enqueue-1 ' 'pass     stream ' '"rank 1 has ended' '"rank 1 is stopped in number ' || return 1
     why="a line that does not say so: $(grep -v 'rehearsal over fakes, no measurement' "$out/summary.txt")"
     ! grep -qv 'rehearsal over fakes, no measurement' "$out/summary.txt" || return 1
     why="figures of the fakes: $(ls "$out/log")"
-    [ -z "$(ls "$out/log" | grep -E '^(overhead|self-send|natives|kernels|lab).*csv')" ] || return 1
+    [ -z "$(ls "$out/log" | grep -E '^(overhead|enqueue|short-calls|natives|kernels|lab).*csv')" ] || return 1
     why="left: $(left_of_rehearsal | xargs -r ps -o pid=,args= -p)"
     [ -z "$(left_of_rehearsal)" ] || return 1
     packs_all_in_three_files

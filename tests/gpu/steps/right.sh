@@ -88,6 +88,19 @@ step_conformance-all() {
     conformance "$(gpus_up_to 8)"
 }
 
+# The ranks check what they get, and what comes when.
+step_stream() {
+    local n
+    needs_plugin
+    needs_gpus 1
+    [ -x "$build/tests/gpu/stream" ] || not_run "$build/tests/gpu/stream is not built (make gpu-tools)"
+    for n in 1 2; do
+        env $(sharing $n) "$build/tests/gpu/stream" -n $n --backend nccl ||
+            fail "$(in_words $n): $(grep -m1 ': wrong: ' "$log/$step.log" || reason)"
+    done
+    say 'collectives, averages, schedules and messages come between what the program puts into its stream'
+}
+
 step_natives() {
     needs_plugin
     needs_gpus 1

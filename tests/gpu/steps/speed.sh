@@ -22,10 +22,10 @@ step_kernels() {
     say "of the copy's bandwidth: $seen (bar of reduce and sgd 85 %)"
 }
 
-# bench_times GPUS: what bench takes for each of $sizes, in $log/.bench.
+# bench_times GPUS [FLAGS]: what bench takes for each of $sizes, in $log/.bench.
 bench_times() {
     "$commlab" bench allreduce -n "$1" --backend nccl --algo native -b "${sizes%% *}" -e "${sizes##* }" \
-        -f $((${sizes##* } / ${sizes%% *})) --in-place 0 --seconds ${seconds}s >"$log/.bench"
+        -f $((${sizes##* } / ${sizes%% *})) --in-place 0 --seconds ${seconds}s ${@:2} >"$log/.bench"
     local status=$?
     cat "$log/.bench"
     ended_well $status
@@ -63,11 +63,11 @@ keep_pair() {
     done
 }
 
-# overhead GPUS: bench and a bare loop of the same NCCL calls, one after the other, in as many pairs as there is time
-# for; medians.
+# overhead GPUS [enqueue]: bench and a bare loop of the same NCCL calls, one after the other, in as many pairs as there
+# is time for; medians. Each call is waited for, or all of a batch once.
 # - Both take their memory of NCCL, and neither registers it. The communicators of both block.
 overhead() {
-    local n=$1 most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop verdicts text
+    local n=$1 mode=${2-throughput} queue=${2:+-q} most=5 seconds=0.3 i pairs=0 loop=$build/tests/gpu/nccl_loop verdicts text
     local sizes="1048576 $(full 268435456 4194304 16777216)"
     needs_plugin
     needs_gpus "$n"
@@ -75,9 +75,9 @@ overhead() {
     [ -z "$quick" ] || most=1 seconds=0.1
     echo 'pair,bytes,bare_us,bench_us' >"$log/$step.csv"
     for ((i = 1; i <= most && SECONDS <= limit / 2; i++)); do
-        "$loop" $seconds "$n" $sizes >"$log/.loop" || fail "$(reason)"
+        "$loop" $queue $seconds "$n" $sizes >"$log/.loop" || fail "$(reason)"
         cat "$log/.loop"
-        bench_times "$n" || fail "$(reason)"
+        bench_times "$n" --mode $mode || fail "$(reason)"
         [ -n "$fake" ] || keep_pair "$i"
         pairs=$i
     done
@@ -94,21 +94,50 @@ step_overhead-all() {
     overhead "$(gpus_up_to 8)"
 }
 
+step_enqueue-1() { overhead 1 enqueue; }
+step_enqueue-all() {
+    needs_gpus 2
+    overhead "$(gpus_up_to 8)" enqueue
+}
+
 # NCCL sends to its own rank by a kernel, where an allreduce of one rank is a copy: so one GPU shows what a short call
 # takes.
-step_self-send() {
-    local bytes line=
+step_short-calls() {
+    local bytes how flags line=
     needs_plugin
     needs_gpus 1
-    "$commlab" bench alltoall -n 1 --backend nccl --algo native -b 8 -e 1M -f 8 --in-place 0 \
-        --seconds $(full 0.1s 10ms) $([ -n "$fake" ] || echo --csv "$log/$step.csv") >"$log/.bench"
-    local status=$?
-    cat "$log/.bench"
-    ended_well $status || fail "$(reason)"
-    [ -z "$fake" ] || { say 'it ran; figures of fakes are none'; return; }
-    for bytes in 8 262144; do
-        [ -n "$(time_of $bytes "$log/.bench")" ] || fail "bench has no time of $bytes B: $(reason)"
-        line="$line${line:+, }$bytes B: $(time_of $bytes "$log/.bench") us"
+    for how in 'one by one' enqueued 'in a graph'; do
+        case $how in one*) flags=() ;; enq*) flags=(--mode enqueue) ;; *) flags=(-G 4) ;; esac
+        echo "== $how"
+        "$commlab" bench alltoall -n 1 --backend nccl --algo native -b 8 -e 1M -f 8 --in-place 0 ${flags[@]} \
+            --seconds $(full 0.1s 10ms) $([ -n "$fake" ] || echo --csv "$log/$step-${how// /-}.csv") >"$log/.bench-$how"
+        local status=$?
+        cat "$log/.bench-$how"
+        ended_well $status || fail "$how: $(reason)"
     done
+    [ -z "$fake" ] || { say 'all ran; figures of fakes are none'; return; }
+    for bytes in 8 262144; do
+        line="$line${line:+; }$bytes B:"
+        for how in 'one by one' enqueued 'in a graph'; do
+            [ -n "$(time_of $bytes "$log/.bench-$how")" ] || fail "bench has no time of $bytes B: $(reason)"
+            line="$line $(time_of $bytes "$log/.bench-$how") us $how,"
+        done
+        line=${line%,}
+    done
+    say "$line"
+}
+
+# Each way of registering memory, beside none.
+step_registration() {
+    local n how sizes='1048576 67108864' seconds=$(full 0.3 0.1) line=
+    needs_plugin
+    needs_gpus 2
+    n=$(gpus_up_to 8)
+    for how in 0 1 2; do
+        echo "== -R $how"
+        bench_times "$n" --mode enqueue -R $how || fail "-R $how: $(reason)"
+        line="$line${line:+; }-R $how: $(time_of 1048576 "$log/.bench") us for 1 MiB, $(time_of 67108864 "$log/.bench") us for 64 MiB"
+    done
+    [ -z "$fake" ] || line='all ran; figures of fakes are none'
     say "$line"
 }
