@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct clab_profiled last; // channels 0: none yet
+static struct clab_ran last; // channels 0: none yet
 
 static void set(const char *algorithm, const char *protocol, int channels)
 {
@@ -28,10 +28,12 @@ void last_is_message(const struct nccl_message *e)
     set("P2P", "", e->channels);
 }
 
-__attribute__((visibility("default"))) int clab_profiler_last(struct clab_profiled *last_p)
+__attribute__((visibility("default"))) bool clab_profiler_last(struct clab_ran *last_p)
 {
     pthread_mutex_lock(&lock);
-    *last_p = last;
+    const bool is_known = last.channels > 0;
+    if (is_known)
+        *last_p = last;
     pthread_mutex_unlock(&lock);
-    return last_p->channels > 0;
+    return is_known;
 }

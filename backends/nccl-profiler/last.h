@@ -4,15 +4,10 @@
 #pragma once
 
 #include "backends/nccl-profiler/api.h"
+#include "core/transport/backend.h"
 
-struct clab_profiled {
-    char algorithm[16], protocol[16]; // "RING", "LL128"; of messages "P2P" and ""
-    int channels;
-};
-
-// False: there has been no call.
-typedef int clab_profiler_last_fn(struct clab_profiled *last_p);
-clab_profiler_last_fn clab_profiler_last;
+// "RING" and "LL128"; of messages "P2P" and "". False: there has been no call.
+bool clab_profiler_last(struct clab_ran *last_p);
 
 // For the profiler's events, which come one at a time.
 void last_is_collective(const struct nccl_collective *e);

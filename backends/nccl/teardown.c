@@ -9,8 +9,8 @@
 //   since CUDA would wait for the same kernels, and the process exits without waiting.
 // - ncclCommAbort first makes all that waits give up, and then frees the communicator, whoever is still in a call on it
 //   (NCCL 2.28.9, init.cc; only communicators that do not block wait for such a call). So it is called within a group:
-//   NCCL then frees nothing before the group's end, and that comes when our threads have left their calls. All lanes'
-//   are in one group: none is freed while another's kernels still wait.
+//   NCCL then frees nothing before the group's end (2.22 and later), and that comes when our threads have left their
+//   calls. All lanes' are in one group: none is freed while another's kernels still wait.
 
 #include "backends/nccl/endpoint.h"
 
