@@ -237,20 +237,20 @@ ends_when_memory_is_full() {
     CLAB_FAKE_MEMORY=1M fails 1 allreduce -n 2 -b 16M -e 16M --seed $mine && says 'no memory for ' 2 && nothing_is_left
 }
 
-check_each computes_with_2 computes_with_8 times_kernels_apart_from_the_host computes_with_late_connections refuses_communicators_that_do_not_block \
-    computes_averages_of_all_types checks_before_calls takes_memory_of_malloc \
-    computes_in_graphs says_what_no_graph_holds orders_its_work_by_a_stream_of_the_program \
-    shows_what_is_under_way_to_profilers says_what_nccl_ran names_its_libraries_and_keeps_nothing \
-    compares_nothing_with_fakes refuses_more_ranks_than_gpus shares_a_gpu_if_asked_to \
-    refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu says_that_there_is_no_driver \
-    ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs ends_when_a_stage_hangs \
-    ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
-    ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin \
-    ends_when_a_graph_hangs ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
-    registers_at_all_ranks_if_asked_to makes_windows_that_all_ranks_register ends_when_a_rank_makes_no_window \
-    registers_by_a_flag_of_bench_too ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration \
-    refuses_to_guess_whether_to_register registers_for_natives_alone connects_when_a_communicator_begins \
-    leaves_to_the_user_when_to_connect
+check_each computes_with_2 times_kernels_apart_from_the_host refuses_communicators_that_do_not_block \
+    checks_before_calls takes_memory_of_malloc computes_in_graphs says_what_no_graph_holds \
+    orders_its_work_by_a_stream_of_the_program shows_what_is_under_way_to_profilers says_what_nccl_ran \
+    names_its_libraries_and_keeps_nothing compares_nothing_with_fakes refuses_more_ranks_than_gpus \
+    shares_a_gpu_if_asked_to refuses_to_guess_whether_to_share sees_what_is_visible says_that_there_is_no_gpu \
+    says_that_there_is_no_driver ends_when_a_rank_dies ends_when_nccl_fails ends_when_a_call_hangs \
+    ends_when_a_stage_hangs ends_when_an_abort_hangs ends_when_nccl_finds_no_memory ends_when_memory_is_full \
+    ends_when_an_abort_hangs_beside_another_rank ends_when_a_communicator_can_not_begin ends_when_a_graph_hangs \
+    ends_when_a_call_waits ends_when_a_call_never_returns registers_nothing_unless_asked_to \
+    makes_windows_that_all_ranks_register ends_when_a_rank_makes_no_window registers_by_a_flag_of_bench_too \
+    ends_when_a_rank_can_not_register refuses_ranks_that_differ_in_registration refuses_to_guess_whether_to_register \
+    registers_for_natives_alone connects_when_a_communicator_begins
+check_full computes_with_8 computes_with_late_connections computes_averages_of_all_types \
+    registers_at_all_ranks_if_asked_to leaves_to_the_user_when_to_connect
 # With 1 and 2 ranks: the rehearsal of test_gpu_check.sh.
 leave_out 1 # 4 ranks
 is_right_by test_conformance nccl:3 $(is_full && echo nccl:4)

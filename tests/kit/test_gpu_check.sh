@@ -468,19 +468,19 @@ packs_all_in_three_files() {
     done
 }
 
-check_each takes_a_log_that_obeys_the_table takes_a_log_of_an_older_nccl fails_where_another_tuner_is_loaded \
-    fails_where_nccl_takes_something_else fails_where_a_row_was_never_asked_for fails_where_nothing_was_timed \
-    fails_where_the_log_does_not_name_the_tuner takes_a_profiler_that_is_loaded \
-    holds_the_tuning_table_against_the_model says_the_error_of_a_check_that_fails ends_what_hangs_and_goes_on \
-    ends_what_a_check_leaves begins_nothing_that_has_no_time packs_what_it_has_when_it_is_ended \
-    packs_what_it_has_when_make_is_ended \
-    holds_kernels_against_the_copy holds_bench_against_a_bare_loop says_where_bench_is_faster_than_a_bare_loop \
-    says_what_a_short_call_takes says_why_a_check_is_not_run refuses_a_third_word \
-    refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc \
-    conforms_by_the_stand_in_for_cmocka fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for \
-    says_where_conformance_ran_out_of_time says_that_there_are_no_fakes fails_where_the_build_fails_and_no_gpu_is \
-    tells_errors_from_a_sanitizer_that_can_not_be_used names_the_sources_that_it_checks \
-    runs_from_any_folder
+check_each takes_a_log_that_obeys_the_table fails_where_nccl_takes_something_else \
+    fails_where_the_log_does_not_name_the_tuner takes_a_profiler_that_is_loaded says_the_error_of_a_check_that_fails \
+    ends_what_hangs_and_goes_on ends_what_a_check_leaves begins_nothing_that_has_no_time \
+    packs_what_it_has_when_it_is_ended holds_kernels_against_the_copy holds_bench_against_a_bare_loop \
+    says_why_a_check_is_not_run refuses_a_third_word refuses_a_step_that_there_is_not goes_on_where_the_doctor_hangs \
+    says_of_each_step_that_there_is_no_gpu says_that_there_is_no_nvcc conforms_by_the_stand_in_for_cmocka \
+    fails_by_the_stand_in_for_cmocka leaves_out_what_there_is_no_time_for says_that_there_are_no_fakes \
+    fails_where_the_build_fails_and_no_gpu_is names_the_sources_that_it_checks runs_from_any_folder
+# Others of the same kinds.
+check_full takes_a_log_of_an_older_nccl fails_where_another_tuner_is_loaded fails_where_a_row_was_never_asked_for \
+    says_where_bench_is_faster_than_a_bare_loop tells_errors_from_a_sanitizer_that_can_not_be_used \
+    packs_what_it_has_when_make_is_ended says_where_conformance_ran_out_of_time says_what_a_short_call_takes \
+    holds_the_tuning_table_against_the_model fails_where_nothing_was_timed
 check_having python3 sweeps_only_what_no_job_has_mapped
 if [ -n "$(ls "$build"/fakes/libnccl.so.* 2>/dev/null)" ] && [ -e "$build/backends/nccl.so" ]; then
     check computes_by_the_stand_in_for_cmocka
