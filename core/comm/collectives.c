@@ -102,7 +102,7 @@ struct asked {
 // Whether `w` was checked, and its algorithm chosen, for the same call.
 static bool is_for(const struct clab_work *w, const struct asked *a)
 {
-    return w->algorithm && w->problem.count == a->count && w->problem.root == a->root && w->in == a->in &&
+    return w->algorithm && !w->graph && w->problem.count == a->count && w->problem.root == a->root && w->in == a->in &&
            w->out == a->out && w->type == a->type && w->op == a->op;
 }
 

@@ -62,6 +62,7 @@ struct clab_work {
     enum clab_type type;
     enum clab_op op;
     struct clab_transfer transfer; // send or receive
+    void *graph;                   // the backend's, which is run instead (graph.h); NULL: none
     bool is_prepared;              // the executor has placed its data, and no other work's since (struct clab_run)
 
     // how far it is
@@ -69,11 +70,8 @@ struct clab_work {
     unsigned long sequence; // of the communicator's collectives
     struct clab_work *next;
     struct clab_bounced bounced; // bounce buffers that replace the caller's, from beginning to end
-
-    void *graph;                      // the backend's, which is run instead (graph.h); NULL: none
-    const struct clab_engine *engine; // of a collective
-    bool is_begun;                    // by the engine
-    double started, due;              // s of an exact time: when this rank began it, and when it is over for it
+    bool is_begun;               // by the engine
+    double started, due;         // s of an exact time: when this rank began it, and when it is over for it
 
     struct clab_flight_op *flight; // where it is recorded, as flight_serial; NULL: not yet
     uint64_t flight_serial;
@@ -147,15 +145,15 @@ struct clab_comm {
 
     struct clab_run run;                              // of the first collective
     struct clab_work *collectives, **collectives_end; // in the order they were started
-    struct clab_work *last_begun;                     // of them; only natives of a backend that queues are begun together
-    int begun;                                        // of them
-    bool is_recording;                                // graph.h
-    bool has_stream;                                  // the caller's, which orders its work
-    struct clab_work *messages;                       // sends and receives under way, in order
-    struct clab_work *spares[CLAB_WORK_KINDS];        // works that are over, by kind: the last comes first
-    int unwaited;                                     // collectives that were started and not yet waited for
-    unsigned long sequence;                           // of the next collective
-    unsigned starts;                                  // works, ever
+    struct clab_work *last_begun;              // of them; only natives of a backend that queues are begun together
+    int begun;                                 // of them
+    bool is_recording;                         // graph.h
+    bool has_stream;                           // the caller's, which orders its work
+    struct clab_work *messages;                // sends and receives under way, in order
+    struct clab_work *spares[CLAB_WORK_KINDS]; // works that are over, by kind: the last comes first
+    int unwaited;                              // collectives that were started and not yet waited for
+    unsigned long sequence;                    // of the next collective
+    unsigned starts;                           // works, ever
     struct clab_wait_state wait_state;
     double looked_around;       // clab_now()
     struct clab_check check;    // before the first collective begins

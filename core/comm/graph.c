@@ -77,16 +77,27 @@ int clab_graph_record(struct clab_comm *comm, int (*calls)(void *of), void *of, 
     return err;
 }
 
+static int start(const struct clab_graph *graph, struct clab_work **work_p)
+{
+    struct clab_work *work;
+    CLAB_TRY(clab_work_take(graph->comm, CLAB_BARRIER, &work));
+    *work = (struct clab_work){.comm = graph->comm,
+                               .algorithm = &clab_native_algorithm,
+                               .problem = {.collective = CLAB_BARRIER, .nranks = graph->comm->nranks, .lanes = 1},
+                               .type = CLAB_U8,
+                               .op = CLAB_MAX,
+                               .graph = graph->recording};
+    work->engine = clab_engine_of(work);
+    CLAB_TRY(clab_work_start(graph->comm, work));
+    *work_p = work;
+    return CLAB_OK;
+}
+
 int clab_graph_start(struct clab_graph *graph, struct clab_work **work_p)
 {
     struct clab_comm *comm = graph->comm;
-    const struct clab_work work = {.algorithm = &clab_native_algorithm,
-                                   .problem = {.collective = CLAB_BARRIER, .nranks = comm->nranks, .lanes = 1},
-                                   .type = CLAB_U8,
-                                   .op = CLAB_MAX,
-                                   .graph = graph->recording};
     clab_job_enter(comm->job);
-    const int err = clab_work_start(comm, &work, work_p);
+    const int err = start(graph, work_p);
     clab_job_leave(comm->job);
     return err;
 }

@@ -229,23 +229,10 @@ static void queue_collective(struct clab_comm *comm, struct clab_work *work)
     comm->collectives_end = &work->next;
 }
 
-static int begin(struct clab_comm *comm, struct clab_work *work)
+static int admit(struct clab_comm *comm, struct clab_work *work)
 {
-    bool progress = false;
-    if (comm->err)
-        return CLAB_EPOISONED;
     if (comm->is_recording)
-        CLAB_TRY(clab_graph_check(comm, filled));
-    listen_now_and_then(comm);
-    struct clab_work *work = take_spare(comm);
-    if (!work) // others may wait for it
-        return clab_comm_end(comm, CLAB_ENOMEM, -1, "no memory is left to start a collective or a message");
-    *work = *filled;
-    work->comm = comm;
-    work->sequence = work->algorithm ? comm->sequence++ : 0;
-    work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
-    work->engine = clab_native_is(work) || comm->backend->collectives->runs_schedules ? &clab_engine_backend
-                                                                                      : &clab_engine_executor;
+        CLAB_TRY(clab_graph_check(comm, work));
     if (comm->is_revoked) {
         clab_work_record(work);
         return clab_comm_follow(comm, work);
@@ -261,11 +248,12 @@ int clab_work_start(struct clab_comm *comm, struct clab_work *work)
     bool progress = false;
     listen_now_and_then(comm);
     work->done = false;
+    work->is_begun = false;
     work->next = NULL;
     work->flight = NULL;
     work->sequence = work->algorithm ? comm->sequence++ : 0;
     work->started = comm->backend->time->is_exact ? comm->backend->time->now(comm->job->domain) : 0;
-    const int err = begin(comm, work);
+    const int err = admit(comm, work);
     if (err) {
         free(work);
         return err;
