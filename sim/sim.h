@@ -54,6 +54,7 @@ struct clab_sim_options {
     // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
     // is fresh.
     bool busy;
+    double pause; // s between the end of that call and the begin of the first: what ports let go ahead comes back
     struct clab_placement_sample probed; // predict for this placement (net.h); zeros: the one of the fit
     bool force;                          // simulate more than 50 million messages, too
     struct clab_record *record;          // to be filled (record.h), also after an error; or NULL

@@ -11,7 +11,9 @@
 #include "core/transport/backend.h"
 #include "sim/sim.h"
 
-enum { CALLS = 16 }; // back to back, after which one more always adds the same
+// Back to back, after which one more always adds the same. Where a token bucket lets the first of them go ahead, that
+// takes longer.
+enum { CALLS = 16, CALLS_AHEAD = 256 };
 
 int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WHY], struct clab_net **net_p)
 {
@@ -27,17 +29,35 @@ int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WH
     return err;
 }
 
+// Between two batches ranks run four collectives of a few bytes: two reductions of times, whether to go on, a barrier.
+// So long a network's ports rest, but for those messages.
+static double pause_of(const struct clab_net *net, int nranks)
+{
+    enum { COLLECTIVES = 4, BYTES = 8 };
+    const struct clab_link *link = clab_net_link(net, 0, nranks - 1);
+    const struct clab_segment *s = clab_link_segment(link, BYTES);
+    const int rounds = 32 - __builtin_clz((unsigned)nranks);
+    return COLLECTIVES * fmax(0, rounds * link->alpha - (s->buffers ? s->gap + BYTES * s->gap_send : 0));
+}
+
+static int most_calls(const struct clab_net *net)
+{
+    return net && net->inter.burst > 0 ? CALLS_AHEAD : CALLS;
+}
+
 // A batch begins at a barrier, right after another batch: its first calls find idle ranks, but a busy network.
 double bench_predict(const struct clab_net *net, const struct bench_row *row, const struct bench_batch *batch)
 {
     struct clab_sim_result result;
-    const int all = batch->mode == BENCH_LATENCY ? 1 : batch->calls, simulated = all < CALLS ? all : CALLS;
+    const int all = batch->mode == BENCH_LATENCY ? 1 : batch->calls, most = most_calls(net);
+    const int simulated = all < most ? all : most;
     const struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
         .probed = batch->probed,
         .in_place = batch->placement == BENCH_IN_PLACE,
         .calls = simulated,
         .busy = true,
+        .pause = net ? pause_of(net, row->problem.nranks) : 0,
     };
     struct clab_problem problem = row->problem;
     if (net && clab_net_group(net, problem.nranks))

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/relax.h"
 #include "core/base/stats.h"
 #include "cmd/probe/placement.h"
 
@@ -69,6 +70,8 @@ static const struct fit_probe wire_probes[] = {
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
+    {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip},    // rested: time_rested
+    {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 1, fit_turn_one_way_back}, // likewise: time_fetch
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
@@ -169,14 +172,66 @@ static double time_turns(struct fit_ranks *r, const struct fit_task *task, int t
     return (clab_now() - begin) / turns / task->how->messages;
 }
 
-// Bursts that fit into the receiver's mailboxes, each after a fence: the sender never finds them full.
+enum { RESTS = 64 }; // per batch, at most
+
+// Whether a probe finds its wire idle. Long messages do not find room in a token bucket in any case.
+static bool rests(const struct fit_ranks *r, const struct fit_task *task)
+{
+    enum { SHORT = 64 };
+    const enum clab_probe probe = task->how->probe;
+    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH ||
+           (probe == CLAB_PROBE_POST && task->bytes <= SHORT && !r->comm->backend->protocols.memory);
+}
+
+// In which what a wire still has under way arrives, and a token bucket of 100 Mbit/s fills.
+static void rest(void)
+{
+    const double end = clab_now() + 4e-4;
+    while (clab_now() < end)
+        clab_relax();
+}
+
+// Bursts that fit into the receiver's mailboxes, each after a fence: the sender never finds them full, nor a wire busy.
 static double time_post(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
     double sum = 0;
     int bursts = turns / BURST + 1;
     for (int i = 0; i < bursts && !r->err; i++) {
         fit_meet(r);
+        if (r->rank == 0 && rests(r, task))
+            rest();
         double begin = clab_now();
+        for (int k = 0; k < BURST; k++)
+            task->how->turn(r, task->bytes);
+        sum += clab_now() - begin - r->clock_cost;
+    }
+    return sum / bursts / BURST;
+}
+
+// Each turn after a rest of rank 0.
+static double time_rested(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    double sum = 0;
+    for (int i = 0; i < turns && !r->err; i++) {
+        if (r->rank == 0)
+            rest();
+        const double begin = clab_now();
+        task->how->turn(r, task->bytes);
+        sum += clab_now() - begin - r->clock_cost;
+    }
+    return sum / turns / task->how->messages;
+}
+
+// Bursts that rank 0 receives when all of their messages have come.
+static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    double sum = 0;
+    const int bursts = turns / BURST + 1;
+    for (int i = 0; i < bursts && !r->err; i++) {
+        fit_meet(r);
+        if (r->rank == 0)
+            rest();
+        const double begin = clab_now();
         for (int k = 0; k < BURST; k++)
             task->how->turn(r, task->bytes);
         sum += clab_now() - begin - r->clock_cost;
@@ -186,7 +241,12 @@ static double time_post(struct fit_ranks *r, const struct fit_task *task, int tu
 
 static double time_batch(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
-    return task->how->probe == CLAB_PROBE_POST ? time_post(r, task, turns) : time_turns(r, task, turns);
+    switch (task->how->probe) {
+    case CLAB_PROBE_POST: return time_post(r, task, turns);
+    case CLAB_PROBE_REST: return time_rested(r, task, turns);
+    case CLAB_PROBE_FETCH: return time_fetch(r, task, turns);
+    default: return time_turns(r, task, turns);
+    }
 }
 
 // How often a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
@@ -201,7 +261,7 @@ static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, doubl
     if (turns < pace->batches)
         *pace = (struct pace){turns < 1 ? 1 : (int)turns, 1};
     else
-        pace->turns = turns / pace->batches > MOST_TURNS ? MOST_TURNS : (int)(turns / pace->batches);
+        pace->turns = (int)fmin(turns / pace->batches, rests(r, task) ? RESTS : MOST_TURNS);
     return clab_broadcast(r->comm, pace, pace, sizeof *pace / sizeof(int), CLAB_I32, 0);
 }
 

@@ -106,6 +106,13 @@ void fit_turn_one_way(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, NULL);
 }
+void fit_turn_one_way_back(struct fit_ranks *r, size_t bytes)
+{
+    if (r->rank == 1)
+        send(r, r->x, bytes);
+    else
+        receive(r, r->y, bytes, NULL);
+}
 void fit_turn_one_way_call(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, NULL);

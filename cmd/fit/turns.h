@@ -28,6 +28,8 @@ fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
 // Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane; a few in a row.
 fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;
+// Rank 1 to rank 0.
+fit_turn fit_turn_one_way_back;
 // To rank 1 and back: x; the message received last; the same, and the receiver adds x to it.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
 // y = x of the other, one way or both ways, and then an empty call.

@@ -85,6 +85,7 @@ FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mod
     kept->lane = message->lane;
     kept->landed = message->landed;
     kept->summed = message->summed;
+    kept->joins = message->joins;
     if (RECORDS(s, mode))
         recorder_keep(s, index);
     return index;

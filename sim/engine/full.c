@@ -54,7 +54,7 @@ static void begin_call(struct full *s, int rank, double when)
         begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
     r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
-    begin_copies(s, rank, r->call == 0);
+    begin_copies(s, rank, r->call == 0 && s->origin == 0);
     if (s->recorder)
         recorder_begin_lanes(&t);
     for (int lane = 0; lane < s->problem->lanes; lane++) {
@@ -74,6 +74,16 @@ static void end_rank(struct full *s, int rank, double end)
     s->running--;
 }
 
+// A rank has ended the call before the first, at `end`. When all have, the first begins.
+static void end_warm_call(struct full *s, double end)
+{
+    s->origin = later(s->origin, end + s->pause);
+    if (--s->warming > 0)
+        return;
+    for (int rank = 0; rank < s->nranks; rank++)
+        begin_call(s, rank, s->origin);
+}
+
 static void end_lane(struct full *s, int rank, int lane)
 {
     const struct turn t = full_turn(s, rank, lane, MODE_ANY);
@@ -82,6 +92,10 @@ static void end_lane(struct full *s, int rank, int lane)
     if (--t.r->lanes_left > 0)
         return;
     double end = full_call_end(s, rank);
+    if (s->warming > 0) {
+        end_warm_call(s, end);
+        return;
+    }
     if (s->recorder)
         recorder_end_call(&t, end);
     s->finish[t.r->call] = later(s->finish[t.r->call], end);

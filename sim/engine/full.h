@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "sim/engine/run_queue.h"
+#include "sim/engine/corking.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/inflight.h"
 #include "sim/net/net.h"
@@ -172,9 +173,12 @@ struct full {
     struct chunk *chunks;  // (nranks, lanes, nslots) where all ranks' chunks lie
     struct copies *copies; // (nranks, lanes)
     struct cache_state cache;
-    bool busy;      // as clab_sim_options
-    bool has_calcs;    // there are steps that calculate
-    bool has_combines; // and such that reduce what is here already
+    struct corking corking; // where sockets buffer
+    bool busy;              // as clab_sim_options
+    int warming;            // ranks that are in the call before the first
+    double pause, origin;   // s: behind that call; when the first begins
+    bool has_calcs;         // there are steps that calculate
+    bool has_combines;      // and such that reduce what is here already
     enum mode mode;
     bool timed;  // the earliest goes first in any case
     char *state; // (nranks, stride) a rank_state and its lane_states

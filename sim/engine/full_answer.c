@@ -8,7 +8,7 @@ static double seconds_of(const struct full *s)
 {
     int first = s->calls / 2;
     if (s->calls == 1)
-        return s->finish[0];
+        return s->finish[0] - s->origin;
     return (s->finish[s->calls - 1] - s->finish[first - 1]) / (s->calls - first);
 }
 
@@ -16,7 +16,7 @@ static double seconds_of(const struct full *s)
 static void fill_ends(const struct full *s)
 {
     for (int rank = 0; rank < s->problem->nranks && s->ends; rank++)
-        s->ends[rank] = full_call_end(s, full_representative(s, rank, rank));
+        s->ends[rank] = full_call_end(s, full_representative(s, rank, rank)) - s->origin;
 }
 
 // The parts are the slowest rank's; of several calls, each has its share.
@@ -25,7 +25,7 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     const struct rank_state *slowest = full_rank(s, s->slowest, MODE_ANY);
     fill_ends(s);
     result->seconds = seconds_of(s);
-    result->whole = s->finish[s->calls - 1];
+    result->whole = s->finish[s->calls - 1] - s->origin;
     double share = s->end > 0 ? result->seconds / s->end : 0;
     result->latency = slowest->spent[PART_LATENCY] * share;
     result->bandwidth = slowest->spent[PART_BANDWIDTH] * share;

@@ -90,6 +90,12 @@ static void use_ports(struct full *s)
     }
 }
 
+// Whether what ports let go ahead depends on what went before.
+static bool lets_ahead(const struct clab_net *net)
+{
+    return net->intra.burst > 0 || net->inter.burst > 0;
+}
+
 // Whether it costs anything, at any size, to write lines that a peer has read.
 static bool minds_reads(const struct clab_net *net)
 {
@@ -160,6 +166,7 @@ static int allocate(struct full *s, const struct clab_sim_options *options)
     if (!s->finish || !s->state || !s->awaited || !s->inboxes || !s->steps || !s->arrivals)
         return CLAB_ENOMEM;
     CLAB_TRY(inflight_init(&s->inflight));
+    CLAB_TRY(corking_init(&s->corking, s->net, s->nranks));
     CLAB_TRY(run_queue_init(&s->run_queue, (int)lanes + 1, p->lanes > 1 || s->timed));
     if (options->busy)
         use_ports(s);
@@ -222,6 +229,9 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->lane_cost = s->problem->lanes > 1 ? ticks_round(s->costs.ticks, net->lane) : 0;
     s->has_levels = net->nlevels > 0;
     s->busy = options->busy;
+    s->pause = ticks_round(s->costs.ticks, options->pause);
+    if (s->busy && !s->period && !options->record && lets_ahead(net))
+        s->warming = s->nranks;
     s->has_calcs = s->problem->listing && s->problem->listing->calc > 0;
     s->has_combines = s->problem->listing && s->problem->listing->combines;
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
@@ -250,6 +260,7 @@ size_t full_bytes(const struct full *s)
     return ranks * s->stride + width * (sizeof *s->steps + sizeof *s->arrivals) +
            lanes * (sizeof *s->run_queue.items + sizeof *s->awaited + sizeof *s->inboxes) +
            inflight_bytes(&s->inflight) + transfers_bytes(s) + cache_state_bytes(&s->cache, s->nranks) +
+           corking_bytes(&s->corking) +
            (s->has_levels ? lanes * (slots_of(s) * sizeof *s->chunks + sizeof *s->copies) : 0);
 }
 
@@ -259,6 +270,7 @@ void full_free(struct full *s)
     transfers_free(s);
     free(s->cores);
     cache_state_free(&s->cache);
+    corking_free(&s->corking);
     run_queue_free(&s->run_queue);
     inflight_free(&s->inflight);
     free(s->copies);

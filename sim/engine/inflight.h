@@ -4,6 +4,7 @@
 // - Messages of a queue leave in the order in which they came. No answer depends on the order of the table.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +17,12 @@ struct message {
     int32_t src, dst; // ranks
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;
-    bool landed; // received out of order (full.c, release): head is then when it had landed
-    bool summed; // it is a sum that no rank has read so far
+    bool landed;     // received out of order (full.c, release): head is then when it had landed
+    bool summed : 1; // it is a sum that no rank has read so far
+    bool joins : 1;  // it came in one packet with an earlier one
 };
+
+static_assert(sizeof(struct message) == 32, "two messages a cache line");
 
 struct bucket {
     int32_t first, last;

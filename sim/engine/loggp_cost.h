@@ -19,8 +19,10 @@ struct loggp_cost {
                    // `memory`: before which it has not been sent
     double reduce; // s to combine the bytes, where there are no levels
     double latency;
-    double gap;   // LogGP's g, which no message itself waits for
-    double ahead; // s that the last byte may leave before its turn, after a pause
+    double gap;           // LogGP's g, which no message itself waits for
+    double ahead;         // s that the last byte may leave before its turn, after a pause
+    double after, joined; // s more of the sender's core; and less of either port for a message that joins a packet
+    double acks;          // s of the receiver's port on the way back
     bool waits, buffers;
     uint8_t tx, rx; // enum loggp_port
 };

@@ -83,18 +83,33 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
     return true;
 }
 
-// A socket takes the message: then the core is done, the wire is not. Returns when its last byte is at the receiver, if
-// nothing else comes in there.
-static double hand_over(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost, double way)
+// What the sender's core is busy with when the message, posted at `posted`, is on its way.
+static void price_after(const struct turn *t, const struct loggp_cost *cost, double posted)
 {
+    if (cost->after > 0)
+        posted = price_core(t, posted, cost->after, PART_LATENCY, MODE_ANY);
+    if (cost->after > 0 && t->s->recorder)
+        recorder_end(t, posted, t->s->recorder->at);
+    t->l->end = later(t->l->end, posted);
+}
+
+// A socket takes the message: then the core is done, the wire is not. Sets the message's head, which is when its last
+// byte is at the receiver if nothing else comes in there, and whether it joins a packet.
+static void hand_over(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost, int peer,
+                      double way, struct message *message)
+{
+    const struct corking *corking = &t->s->corking;
     double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
     double posted = price_core(t, t->l->clock, cost->o_send, PART_LATENCY, MODE_ANY);
-    *port = later(posted, *port) + cost->send;
-    double tail = later(posted, *port - cost->ahead) + cost->latency + way;
+    message->joins = corking->sockets && corking_joins(corking, t->rank, peer, posted);
+    *port = later(posted, *port) + (message->joins ? cost->send - cost->joined : cost->send);
+    const double departs = later(posted, *port - cost->ahead);
+    if (corking->sockets)
+        corking_depart(corking, t->rank, peer, departs);
+    message->head = departs + cost->latency + way;
     if (t->s->recorder)
-        recorder_hand_over(t, port, posted, free, *port, cost->ahead, tail);
-    t->l->end = later(t->l->end, posted);
-    return tail;
+        recorder_hand_over(t, port, posted, free, *port, cost->ahead, message->head);
+    price_after(t, cost, posted);
 }
 
 // The port takes it; the lane's `end` is when it has left. Returns when its first fragment is at the receiver.
@@ -137,7 +152,10 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
     if (mode == MODE_ANY && s->transfers && send_shared(t, link, cost, message, cost->head + way))
         return;
     bool by_socket = mode == MODE_ANY && cost->buffers;
-    message.head = by_socket ? hand_over(t, link, cost, way) : put_out(t, cost, way, mode);
+    if (by_socket)
+        hand_over(t, link, cost, step->peer, way, &message);
+    else
+        message.head = put_out(t, cost, way, mode);
     dispatch(s, &message, mode);
 }
 
@@ -303,16 +321,27 @@ FULL_INLINE double take_in(const struct turn *t, const struct loggp_cost *cost, 
     return end;
 }
 
-// It has come in unasked, its last byte at `tail` or behind what came before it; the core fetches it from its socket.
-static double pick_up(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost, double tail,
-                      double fixed)
+// The acknowledgements of a message that was in at `in` take their time of the port on the way back.
+static void acknowledge_by_port(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost,
+                                double in)
 {
-    double *port = &t->r->rx[full_is_inter(t->s, link)];
+    double *port = &t->r->tx[full_is_inter(t->s, link)];
+    if (cost->acks > 0)
+        *port = later(*port, in - cost->acks) + cost->acks;
+}
+
+// It has come in unasked, its last byte at its head or behind what came before it; the core fetches it from its socket.
+static double pick_up(const struct turn *t, const struct clab_link *link, const struct loggp_cost *cost,
+                      const struct message *message, double fixed)
+{
+    double *port = &t->r->rx[full_is_inter(t->s, link)], tail = message->head;
+    const double recv = message->joins ? cost->recv - cost->joined : cost->recv;
     if (t->s->recorder)
-        recorder_came_in(t, port, tail, *port, cost->recv, cost->ahead);
-    *port = later(tail, *port + cost->recv);
+        recorder_came_in(t, port, tail, *port, recv, cost->ahead);
+    *port = later(tail, *port + recv);
     double in = later(tail, *port - cost->ahead);
-    spend(t->r, PART_BANDWIDTH, in - cost->recv, in);
+    acknowledge_by_port(t, link, cost, in);
+    spend(t->r, PART_BANDWIDTH, in - recv, in);
     return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
 }
 
@@ -327,7 +356,6 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
                                  enum mode mode)
 {
     struct full *s = t->s;
-    double head = message->head;
     int src = message->src;
     const struct loggp_cost *cost = cost_between(s, src, t->rank, span_bytes(s, t->lane, step->dst));
     const struct clab_link *link = cost->link;
@@ -338,7 +366,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     bool by_socket = mode == MODE_ANY && cost->buffers && !s->transfers;
     if (RECORDS(s, mode))
         recorder_land(t, link, message, cost->bytes);
-    double end = by_socket ? pick_up(t, link, cost, head, fixed) : take_in(t, cost, message, fixed, work, mode);
+    double end = by_socket ? pick_up(t, link, cost, message, fixed) : take_in(t, cost, message, fixed, work, mode);
     if (step->op == CLAB_RECV_REDUCE && work.reduce > 0)
         end = price_core(t, end, work.reduce, PART_REDUCE, mode);
     if (mode == MODE_ANY && s->has_calcs)

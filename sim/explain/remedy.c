@@ -53,6 +53,8 @@ static void halve_latency(struct clab_link *link)
         link->segments[i].o_both /= 2;
         link->segments[i].latency /= 2;
         link->segments[i].gap /= 2;
+        link->segments[i].gap_joined /= 2;
+        link->segments[i].o_after /= 2;
     }
 }
 
@@ -63,6 +65,7 @@ static void halve_bytes(struct clab_link *link)
         link->segments[i].gap_send /= 2;
         link->segments[i].gap_recv /= 2;
         link->segments[i].gap_both /= 2;
+        link->segments[i].gap_acks /= 2;
     }
 }
 

@@ -7,9 +7,13 @@
 //     a message in a stream       gap + m * gap_send, or o_send, or o_recv, if they are more
 //     an exchange                 half a round trip + o_both + m * gap_both
 //
-// Between hosts the wire is what costs, a byte of every message the same. A token bucket lets the first of them go
-// ahead of their turn, so that large messages gain a `burst` of time; where they lose time instead, it is the latency
-// of those that wait for their receiver.
+// Between hosts the wire is what costs, a byte of every message the same. Headers are bytes, too. A token bucket lets
+// the first of them go ahead of their turn, so that large messages gain a `burst` of time; where they lose time instead,
+// it is the latency of those that wait for their receiver. A core takes its time beside the wire:
+//
+//     after a rest, half a round trip         o_send + o_recv; then the sender's core is busy for o_after more
+//     after a rest, messages in a row         o_send + o_after
+//     a message that has come before          o_recv
 //
 // Within a host there is no wire, and what a byte costs changes with the size, as caches and protocols do: there is a
 // segment for each range of sizes. Where a core moves all bytes, one after the other (CLAB_PORT_CORE):
@@ -30,63 +34,147 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 
-// Bytes: messages that are all fixed cost; of one packet; those from which on a wire is nearly all that counts.
-enum { SMALL = 64, PACKET = 1 << 10, LARGE = 32 << 10 };
+// Bytes: the largest that a probe sends in one packet; those from which on a wire is nearly all that counts.
+enum { PACKET = 1 << 10, LARGE = 32 << 10 };
+
+// What TCP over Ethernet sends beside a message, in bytes: with each packet the headers of Ethernet, IP and TCP with
+// timestamps (IEEE 802.3, RFC 791, RFC 7323); with each message libfabric's, which has its tag and immediate data.
+enum { PACKET_HEADER = 14 + 20 + 32, PACKET_DATA = 1500 - 20 - 32, MESSAGE_HEADER = 32 };
 
 // ---- between hosts -------------------------------------------------------------------------------------------
 
-// Of messages that are all fixed cost.
-static double least_of(struct fit_round *r, enum clab_probe probe)
+// What holds for messages of all sizes, in s and s/B.
+struct wire {
+    double byte, full;     // of all that passes; of a long message, with the headers of full packets
+    double acks;           // of a long message, on the way back
+    double half;           // from host to host, of a small message that finds the wire idle
+    double o_send, o_recv; // of its cores
+    double o_after, o_both;
+};
+
+static double time_at(struct fit_round *r, enum clab_probe probe, size_t bytes)
 {
-    struct fit_line line = fit_line_through(r, probe, 0, SMALL);
-    return fit_at_least_0(line.start + line.slope * SMALL / 2);
+    return fit_line_through(r, probe, bytes, bytes).start;
+}
+
+// The next larger size of the stream's messages, of one packet; 0: there is none.
+static size_t next_size(const struct fit_round *r, size_t bytes)
+{
+    size_t next = 0;
+    for (int i = 0; i < r->n; i++) {
+        const size_t size = r->samples[i].bytes;
+        if (r->samples[i].probe == CLAB_PROBE_STREAM && size > bytes && size <= PACKET && (!next || size < next))
+            next = size;
+    }
+    return next;
+}
+
+// What the wire takes for a message of one packet that leaves alone, beside its own bytes.
+static double headers_on(const struct wire *w)
+{
+    return (MESSAGE_HEADER + PACKET_HEADER) * w->byte;
+}
+
+// The same for a longer one, beside full packets: of its last packet, which is half full on average.
+static double rest_on(const struct wire *w)
+{
+    return (MESSAGE_HEADER + PACKET_HEADER / 2) * w->byte;
+}
+
+// Whether the wire, rather than a core, decides how long the probe's message of one packet takes.
+static bool is_held(const struct wire *w, size_t bytes, double seconds)
+{
+    return headers_on(w) + (double)bytes * w->byte > 0.9 * seconds;
 }
 
 // What a message gains by going ahead of its turn: of the two least sizes whose messages are away for so long that the
-// bucket on the way back, which the last one emptied, fills again. Those below are held up by that.
-static double gain_of(struct fit_round *r, double half, double gap)
+// bucket on the way back, which the last one emptied, fills again. Of those below, the bucket or the cores decide.
+static double gain_of(struct fit_round *r, const struct wire *w)
 {
     const double fills = 0.6; // of the wire's time for a message; at half of it, the bucket is what is measured
+    const double counts = 4;  // times a small message's way, from which on the wire decides
     double sum = 0;
     int n = 0;
     for (size_t bytes = PACKET; n < 2 && !r->err; bytes *= 2) {
-        double seconds = fit_line_through(r, CLAB_PROBE_PINGPONG, bytes, bytes).start, wire = (double)bytes * gap;
-        if (seconds < fills * wire)
+        const double seconds = time_at(r, CLAB_PROBE_PINGPONG, bytes), wire = (double)bytes * w->full + rest_on(w);
+        if (seconds < fills * wire || wire < counts * w->half)
             continue;
-        sum += half + wire - seconds;
+        sum += w->half + wire - seconds;
         n++;
     }
     return sum / 2;
 }
 
+static struct wire wire_of(struct fit_round *r)
+{
+    const double full = fit_line_through(r, CLAB_PROBE_STREAM, 2 * PACKET, SIZE_MAX).slope;
+    const size_t least = next_size(r, 0);
+    const double both = time_at(r, CLAB_PROBE_EXCHANGE, least);
+    struct wire w = {.full = full, .byte = full * PACKET_DATA / (PACKET_DATA + PACKET_HEADER)};
+    w.acks = fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, LARGE, SIZE_MAX).slope - full);
+    w.half = fit_time(r, CLAB_PROBE_REST);
+    w.o_recv = fmin(fit_time(r, CLAB_PROBE_FETCH), w.half / 2);
+    w.o_send = w.half - w.o_recv;
+    const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
+    w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
+    if (!is_held(&w, least, both))
+        w.o_both = fit_at_least_0(both - fmax(w.half, w.o_send + w.o_after + w.o_recv));
+    return w;
+}
+
+// Messages of one packet, up to `bytes`. Those that follow each other wait for the wire, or for their sender; and where
+// the sender is faster, TCP lets some of them leave together (autocorking), so that they share a packet's headers.
+static struct clab_segment packet_of(struct fit_round *r, const struct wire *w, size_t bytes)
+{
+    const double near = 0.5; // of a message's time, from which on the wire has a part in it
+    const double stream = time_at(r, CLAB_PROBE_STREAM, bytes), each = stream - (double)bytes * w->byte;
+    const double wire = (double)bytes * w->byte + headers_on(w);
+    struct clab_segment s = {.up_to = bytes,
+                             .o_send = w->o_send,
+                             .o_after = w->o_after,
+                             .o_recv = w->o_recv,
+                             .o_both = w->o_both,
+                             .gap = headers_on(w),
+                             .gap_send = w->byte,
+                             .gap_recv = w->byte,
+                             .buffers = true};
+    snprintf(s.name, sizeof s.name, "to-%zu", bytes);
+    if (stream > wire && wire > near * stream)
+        s.gap = each;
+    else if (stream < wire)
+        s.gap_joined = fmin(s.gap - each, PACKET_HEADER * w->byte);
+    return s;
+}
+
+// Longer ones.
+static struct clab_segment stream_of(const struct wire *w, const struct clab_segment *packet, double late)
+{
+    struct clab_segment s = *packet;
+    snprintf(s.name, sizeof s.name, "stream");
+    s.up_to = SIZE_MAX;
+    s.gap = rest_on(w);
+    s.gap_joined = 0;
+    s.gap_send = s.gap_recv = w->full;
+    s.gap_acks = w->acks;
+    s.latency += late;
+    return s;
+}
+
 static void fit_between(struct fit_round *r, struct clab_link *link)
 {
-    double half = least_of(r, CLAB_PROBE_PINGPONG), both = least_of(r, CLAB_PROBE_EXCHANGE);
-    double o_send = fmin(least_of(r, CLAB_PROBE_POST), half / 2), stream = least_of(r, CLAB_PROBE_STREAM);
-    double o_recv = fmin(stream, half - o_send);
-    double gap = fit_line_through(r, CLAB_PROBE_PINGPONG, LARGE, SIZE_MAX).slope, gain = gain_of(r, half, gap);
-    double gap_both = fit_line_through(r, CLAB_PROBE_EXCHANGE, LARGE, SIZE_MAX).slope - gap;
+    const struct wire w = wire_of(r);
+    const double gain = gain_of(r, &w);
     struct clab_segment *s = link->segments;
-    link->nsegments = 2;
+    for (size_t bytes = 0; (bytes = next_size(r, bytes)) && link->nsegments < CLAB_NET_SEGMENTS - 2;)
+        s[link->nsegments++] = packet_of(r, &w, bytes);
+    if (link->nsegments == 0)
+        return; // r->err
+    s[link->nsegments - 1].up_to = PACKET_DATA - MESSAGE_HEADER;
+    s[link->nsegments] = stream_of(&w, &s[link->nsegments - 1], fit_at_least_0(-gain));
+    link->nsegments++;
     link->burst = fit_at_least_0(gain);
-    link->alpha = half;
-    link->beta = gap;
-    s[0] = (struct clab_segment){.name = "packet",
-                                 .up_to = PACKET,
-                                 .o_send = o_send,
-                                 .o_recv = o_recv,
-                                 .o_both = fit_at_least_0(both - half),
-                                 .latency = half - o_send - o_recv,
-                                 .gap = stream,
-                                 .gap_send = gap,
-                                 .gap_recv = gap,
-                                 .gap_both = fit_at_least_0(gap_both),
-                                 .buffers = true};
-    s[1] = s[0];
-    snprintf(s[1].name, sizeof s[1].name, "stream");
-    s[1].up_to = SIZE_MAX;
-    s[1].gap = 0;
-    s[1].latency += fit_at_least_0(-gain);
+    link->alpha = w.half;
+    link->beta = w.full;
 }
 
 // ---- within a host -------------------------------------------------------------------------------------------

@@ -28,8 +28,13 @@ static int check_segment(const char *path, const struct clab_net *net, const str
 {
     if (s->buffers && (s->waits || s->memory || link->port != CLAB_PORT_DUPLEX))
         return refuse_segment(path, link, s, "what buffers has a duplex port, does not wait, and is not of memory");
+    if ((s->gap_joined > 0 || s->o_after > 0 || s->gap_acks > 0) && !s->buffers)
+        return refuse_segment(path, link, s, "gap_joined, gap_acks and o_after are of segments with `buffers = yes`");
+    if (s->gap_joined > s->gap)
+        return refuse_segment(path, link, s, "gap_joined is a part of gap, and can not be more");
     if (clab_link_is_loggp(link) && (s->memory || s->o_both > 0 || s->gap_both > 0))
-        return refuse_segment(path, link, s, "a port of LogGP has o_send, o_recv, latency, gap, gap_send and gap_recv only");
+        return refuse_segment(path, link, s,
+                              "a port of LogGP has o_send, o_recv, latency, gap, gap_send and gap_recv only");
     for (int i = 0; i < net->nlevels && s->memory; i++)
         if (!costs_pulls(&net->levels[i]))
             return refuse_segment(path, link, s, "of memory, so that every level needs its pull and pull_fresh");
@@ -120,10 +125,12 @@ static int check_topology(const char *path, const struct clab_net *net)
 static int check_loggp(const char *path, const struct clab_net *net)
 {
     const struct clab_topology *t = &net->topology;
-    if (!clab_net_is_loggp(net) || (t->inside == CLAB_INSIDE_SWITCH && t->between == CLAB_BETWEEN_SWITCH && !t->adapters))
+    if (!clab_net_is_loggp(net) ||
+        (t->inside == CLAB_INSIDE_SWITCH && t->between == CLAB_BETWEEN_SWITCH && !t->adapters))
         return CLAB_OK;
     clab_error("%s: [topology]: where a link has `port = loggp`, no links are shared: drop `inside`, `between` and "
-               "`adapters`", path);
+               "`adapters`",
+               path);
     return CLAB_EPARSE;
 }
 

@@ -76,7 +76,7 @@ void clab_link_scale(struct clab_link *link, double factor)
     link->beta *= factor;
     for (int i = 0; i < link->nsegments; i++) {
         struct clab_segment *s = &link->segments[i];
-        s->gap_send *= factor, s->gap_recv *= factor, s->gap_both *= factor;
+        s->gap_send *= factor, s->gap_recv *= factor, s->gap_both *= factor, s->gap_acks *= factor;
     }
 }
 

@@ -35,6 +35,9 @@ struct clab_segment {
     double gap_both;           // s/B more for the receiver, in a stage that sends, too
     double gap;                // s a message, where it buffers: of either port, for headers and the like. LogGP's g:
                                // from the begin of a message of one byte until the port is free for the next
+    double gap_joined;         // s less of either port for a message that leaves in one packet with one before it
+    double gap_acks;           // s/B of the receiver's port to the sender, where it buffers: acknowledgements
+    double o_after;            // s more of the sender's core, where it buffers, when the message is on its way
     size_t fragment;           // bytes
     bool waits;                // the sender's stage lasts until the receiver has it (rendezvous, pull)
     bool buffers;              // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked

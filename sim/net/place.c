@@ -58,6 +58,7 @@ static void scale_segment(struct clab_segment *s, double factor)
     s->o_send *= factor;
     s->o_recv *= factor;
     s->o_both *= factor;
+    s->o_after *= factor;
     s->latency *= factor;
     s->gap_send *= factor;
     s->gap_recv *= factor;

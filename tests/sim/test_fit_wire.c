@@ -5,12 +5,19 @@
 
 // Two hosts 25 us apart by 100 Mbit/s and a token bucket; and two ranks of a host, whose cores move all.
 static const struct clab_protocols one_way = {.pull_bytes = 16385};
-static const double o_post = 4e-6, half = 25e-6, o_more = 6e-6, wire_gap = 84e-9, gap_more = 3e-9, bucket = 170e-6;
+static const double o_post = 4e-6, half = 25e-6, o_fetch = 2e-6, o_after = 3e-6, byte = 80e-9, acks = 2e-9,
+                    bucket = 170e-6;
+
+// On the wire: with 66 B of headers a packet of 1448 B, and 32 B a message. The last of several packets is half full.
+static double on_wire(double m)
+{
+    return m <= 1024 ? (m + 32 + 66) * byte : (32 + 33 + m * 1514 / 1448) * byte;
+}
 
 // What half a round trip takes: the message is on the wire, or the bucket of the last one still fills.
 static double trip(double m)
 {
-    return fmax(half + fmax(0, m * wire_gap - bucket), m * wire_gap / 2);
+    return fmax(half + fmax(0, on_wire(m) - bucket), on_wire(m) / 2);
 }
 
 static void add_sizes(struct samples *s, double (*seconds)(enum clab_probe, double m))
@@ -23,13 +30,14 @@ static void add_sizes(struct samples *s, double (*seconds)(enum clab_probe, doub
                 seconds(probes[p], (double)bytes));
 }
 
+// Of one packet, those from 256 B on join one that waits.
 static double between_hosts(enum clab_probe probe, double m)
 {
     switch (probe) {
-    case CLAB_PROBE_POST: return o_post;
-    case CLAB_PROBE_STREAM: return 5e-6 + m * wire_gap;
+    case CLAB_PROBE_POST: return half - o_fetch + o_after;
+    case CLAB_PROBE_STREAM: return m >= 256 && m <= 1024 ? (m + 32) * 1514 / 1448 * byte : fmax(24e-6, on_wire(m));
     case CLAB_PROBE_PINGPONG: return trip(m);
-    default: return fmax(trip(m), m * wire_gap) + o_more + m * gap_more;
+    default: return fmax(28e-6, on_wire(m)) + (m > 1024 ? m * acks : 0);
     }
 }
 
@@ -50,6 +58,8 @@ static struct samples make_wire(double (*seconds)(enum clab_probe, double m))
     add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage);
     add_sizes(&s, seconds);
+    add(&s, CLAB_PROBE_REST, 8, CLAB_KEPT, CLAB_ALONE, half);
+    add(&s, CLAB_PROBE_FETCH, 8, CLAB_KEPT, CLAB_ALONE, o_fetch);
     add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, seconds(CLAB_PROBE_STREAM, 8) + lane);
     for (int load = 0; load < CLAB_LOADS; load++) {
         add_to_level(&s, CLAB_PROBE_COPY, 1 << 20, CLAB_KEPT, load, (1 << 20) * cost(1 << 20, 0, 0, load));
@@ -68,20 +78,28 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
     assert_int_equal(link.port, CLAB_PORT_DUPLEX);
     assert_int_equal(clab_fit_round(s.all, s.n, &link, &net), CLAB_OK);
     assert_true(net.inter.present && !net.intra.present && net.nodes == 0 && net.ranks_per_node == 1);
-    assert_int_equal(net.inter.nsegments, 2);
+    const struct clab_segment *found = net.inter.segments;
+    assert_int_equal(net.inter.nsegments, 7); // 8, 64, 128 ... 1024 B, and more
     assert_close(net.inter.burst, bucket);
     assert_close(net.inter.alpha, half);
-    assert_close(net.inter.beta, wire_gap);
+    assert_close(net.inter.beta, byte * 1514 / 1448);
     assert_close(net.lane, lane);
-    for (int i = 0; i < 2; i++) {
-        const struct clab_segment *found = &net.inter.segments[i];
-        assert_true(found->buffers && !found->waits && !found->memory && found->fragment == 0);
-        assert_close(found->o_send, o_post);
-        assert_close(found->o_send + found->latency + found->o_recv, half);
-        assert_close(found->gap_send, wire_gap);
-        assert_close(found->gap_recv, wire_gap);
-        assert_close(found->gap_both, gap_more);
+    for (int i = 0; i < 7; i++) {
+        assert_true(found[i].buffers && !found[i].waits && !found[i].memory && found[i].fragment == 0);
+        assert_close(found[i].o_send, half - o_fetch);
+        assert_close(found[i].o_recv, o_fetch);
+        assert_close(found[i].o_after, o_after);
+        assert_close(found[i].gap_send, found[i].gap_recv);
+        assert_close(found[i].gap_send, i < 6 ? byte : byte * 1514 / 1448);
     }
+    assert_close(found[0].gap, 98 * byte);         // the cores decide: they take 24 us, and the wire 8.5
+    assert_close(found[1].gap, 24e-6 - 64 * byte); // near the wire's 13, so that both have a part in it
+    assert_true(found[2].up_to == 128 && found[3].up_to == 256 && found[5].up_to == 1416);
+    assert_close(found[3].gap, 98 * byte);
+    assert_true(found[0].gap_joined == 0 && found[1].gap_joined == 0 && found[6].gap_joined == 0);
+    assert_close(found[3].gap_joined, on_wire(256) - 288. * 1514 / 1448 * byte);
+    assert_close(found[6].gap, 65 * byte);
+    assert_close(found[6].gap_acks, acks);
     assert_close(net.levels[0].copy[CLAB_BOTH], cost(1 << 20, 0, 0, CLAB_BOTH));
     assert_close(net.levels[0].add[CLAB_ALONE], cost(1 << 20, 2, 0, CLAB_ALONE));
 }
@@ -167,7 +185,8 @@ static void test_fit_writes_a_link_between_hosts(void **state)
     assert_true(net->inter.present && !net->intra.present && net->ranks_per_node == 1);
     assert_true(fabs(net->inter.burst / 2e-6 - 1) < 1e-3);
     assert_true(net->inter.segments[0].buffers && net->inter.segments[0].fragment == 0);
-    assert_true(fabs(net->inter.segments[1].gap_both / gap_more - 1) < 1e-3);
+    assert_true(fabs(net->inter.segments[6].gap_acks / acks - 1) < 1e-3);
+    assert_true(fabs(net->inter.segments[3].gap_joined / fit.median.inter.segments[3].gap_joined - 1) < 1e-3);
     assert_true(fabs(net->inter.segments[0].gap / fit.median.inter.segments[0].gap - 1) < 1e-3);
     clab_net_free(net);
 }

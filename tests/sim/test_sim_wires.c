@@ -270,11 +270,81 @@ static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
     // The next ones find the bucket empty: one of 45 every 45, the first four of them at once.
     options.calls = 16;
     assert_true(seconds_of("flat", problem, net, options) == 45);
-    // After others have used the network, so does the first, but for what came in while it was handed over.
+    clab_net_free(net);
+}
+
+// A call before this one took what the bucket holds, and ended with its receiver at 255, when the wire is 100 ahead.
+static void test_sim_a_bucket_fills_between_calls(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(150);
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .calls = 1, .busy = true};
+    // So 45 + 5 of the 150 are there again while it ends and begins: handed over at 265, on the wire until 560 of its
+    // own clock and 410 of ours.
+    assert_true(seconds_of("flat", problem, net, options) == 410 + 30 + 20 - 255);
+    options.pause = 40;
+    assert_true(seconds_of("flat", problem, net, options) == 410 + 30 + 20 - 295);
+    options.pause = 1000;
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 150);
+    clab_net_free(net);
+}
+
+static void test_sim_small_messages_join_a_packet_that_waits(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    net->inter.segments[0].gap = 90;
+    net->inter.segments[0].gap_joined = 60;
+    // Four messages of 5 B to rank 1, handed over at 10, 20, 30, 40. The first leaves at once, until 110. Until then the
+    // second waits, and the others join it: 100, 40 and 40 more.
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 5};
+    const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    options.calls = 4;
+    assert_true(run(&problem, flat, net, options).whole == 290 + 30 + 20);
+    // A bucket of 100 lets the first one go at once, so that the second has nothing to wait behind, and the third begins
+    // the packet that the fourth joins: 100, 100, 100 and 40, of which 100 go ahead.
+    net->inter.burst = 100;
+    assert_true(run(&problem, flat, net, options).whole == 10 + 340 - 100 + 30 + 20);
+    net->inter.burst = 0;
+    // Messages to several others do not join each other: each has a socket.
+    const struct clab_problem wide = {.collective = CLAB_BROADCAST, .nranks = 5, .lanes = 1, .count = 5};
     options.calls = 1;
-    options.busy = true;
-    problem.count = 100;
-    assert_true(seconds_of("flat", problem, net, options) == 265 - 10);
+    assert_true(run(&wide, flat, net, options).whole == 10 + 4 * 100 + 30 + 20);
+    net->inter.segments[0].gap_joined = 0;
+    options.calls = 4;
+    assert_true(run(&problem, flat, net, options).whole == 410 + 30 + 20);
+    clab_net_free(net);
+}
+
+static void test_sim_a_core_is_busy_after_its_message_has_left(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 1};
+    net->inter.segments[0].o_after = 100;
+    // Handed over at 10, and the second at 120: it is there at 157, while the root is busy until 220.
+    assert_true(seconds_of("flat", problem, net, options) == 2 * (10 + 100));
+    net->inter.segments[0].latency = 130;
+    assert_true(seconds_of("flat", problem, net, options) == 120 + 7 + 130 + 20);
+    clab_net_free(net);
+}
+
+static void test_sim_acknowledgements_share_the_wire_back(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .calls = 8};
+    struct clab_problem problem = {.collective = CLAB_SENDRECV, .nranks = 2, .lanes = 1, .count = 100};
+    net->inter.segments[0].o_both = net->inter.segments[0].gap_both = 0;
+    net->inter.segments[0].gap_acks = 1;
+    // Each wire carries 205 of messages and 100 of acknowledgements a call, which is more than the 265 from call to call.
+    assert_true(seconds_of("shift", problem, net, options) == 305);
+    // One way only, they have the wire back for themselves.
+    problem.collective = CLAB_BROADCAST;
+    assert_true(seconds_of("flat", problem, net, options) == 205);
     clab_net_free(net);
 }
 
@@ -318,6 +388,10 @@ int main(void)
         cmocka_unit_test(test_sim_two_levels_of_links),
         cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),
         cmocka_unit_test(test_sim_what_a_bucket_holds_goes_ahead_of_its_turn),
+        cmocka_unit_test(test_sim_a_bucket_fills_between_calls),
+        cmocka_unit_test(test_sim_small_messages_join_a_packet_that_waits),
+        cmocka_unit_test(test_sim_a_core_is_busy_after_its_message_has_left),
+        cmocka_unit_test(test_sim_acknowledgements_share_the_wire_back),
         cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
         cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
     };
