@@ -22,6 +22,8 @@ int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WH
         options->net ? clab_net_load(options->net, &net) : clab_net_load_profile(options->backend->name, why, &net);
     if (err == CLAB_OK && net)
         err = clab_net_check_ranks(net, options->nranks);
+    if (err == CLAB_OK && net && options->nodes == options->nranks && options->nranks > options->cores)
+        net->machine_cores = options->cores;
     if (err == CLAB_OK)
         *net_p = net;
     else

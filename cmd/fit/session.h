@@ -19,6 +19,7 @@ struct fit_session {
     double seconds;      // to measure
     bool across;         // the two ranks are on two nodes
     double flops;        // flop/s of rank 0's core in f32; NAN: not known
+    double switch_cost;  // s of rank 0's core from one rank that waits to another, where they share it
     struct clab_machine machine;
     struct fit_reach reach;
 };

@@ -3,6 +3,8 @@
 
 #include "cmd/fit/turns.h"
 
+#include "core/base/clock.h"
+#include "core/base/relax.h"
 #include "cmd/probe/placement.h"
 
 // ---- messages ------------------------------------------------------------------------------------------------
@@ -75,6 +77,33 @@ void fit_tell(struct fit_ranks *r)
         send(r, (char *)&token, sizeof token);
     else
         receive(r, (char *)&token, sizeof token, NULL);
+}
+
+double fit_time_poll(struct fit_ranks *r)
+{
+    enum { POLLS = 256 };
+    const struct clab_backend *backend = r->comm->backend;
+    float token = 0;
+    struct clab_transfer transfer =
+        r->rank == 0 ? receiving(r, r->y, sizeof token, NULL) : sending(r, (char *)&token, sizeof token);
+    bool done = false;
+    if (!r->err && r->rank == 0)
+        r->err = backend->start(r->comm->endpoint, &transfer, 1);
+    const double begin = clab_now();
+    for (int i = 0; i < POLLS && !r->err && r->rank == 0; i++) {
+        r->err = backend->test(r->comm->endpoint, &transfer, 1, &done);
+        clab_relax();
+    }
+    const double seconds = (clab_now() - begin) / POLLS;
+    if (r->rank == 0)
+        send(r, (char *)&token, sizeof token);
+    else
+        receive(r, r->y, sizeof token, NULL);
+    if (r->rank == 1)
+        run_transfers(r, &transfer, 1);
+    while (!r->err && r->rank == 0 && !done)
+        r->err = backend->test(r->comm->endpoint, &transfer, 1, &done);
+    return seconds;
 }
 
 // ---- turns ---------------------------------------------------------------------------------------------------

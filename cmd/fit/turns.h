@@ -39,6 +39,9 @@ fit_turn fit_turn_one_way_call, fit_turn_exchange_call;
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
 fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
 
+// Seconds that rank 0 needs to look for a message that has not come. Rank 1 sends it afterwards.
+double fit_time_poll(struct fit_ranks *ranks);
+
 // A fence: both ranks have come here. Rank 0 learns that rank 1 has.
 void fit_meet(struct fit_ranks *ranks);
 void fit_tell(struct fit_ranks *ranks);

@@ -46,6 +46,8 @@ static double *choose_core(const struct full *s, int rank, double from)
 // NULL: the rank has its own.
 FULL_INLINE double *core_of(const struct full *s, int rank, double from)
 {
+    if (s->owners)
+        return &s->cores[full_member(s, rank) % s->net->machine_cores];
     return s->cores ? choose_core(s, rank, from) : NULL;
 }
 

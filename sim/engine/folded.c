@@ -50,7 +50,8 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
         return refuse(why, "its ranks are not the network's first");
     if (problem->lanes > 1)
         return refuse(why, "lanes take turns");
-    if (clab_net_shares_links(net, nranks) || clab_net_shares_cores(net, nranks))
+    if (clab_net_shares_links(net, nranks) || clab_net_shares_cores(net, nranks) ||
+        clab_net_shares_machine(net, nranks))
         return refuse(why, "ranks share links or cores");
     if (!clab_net_is_even(net, nranks))
         return refuse(why, "some ranks are further apart than others");

@@ -335,6 +335,26 @@ static int drain_timed(struct full *s)
     return s->err;
 }
 
+// Nodes that share a core: whether the lane, whose turn it is, must wait since another rank has the core. That rank
+// keeps it until it has to wait, and then gives it up after `switch_cost`. If it can go on before that, its turn comes
+// before this one's again.
+static bool waits_for_core(const struct turn *t)
+{
+    struct full *s = t->s;
+    const int core = full_member(s, t->rank) % s->net->machine_cores;
+    const double from = s->cores[core] + s->switch_cost;
+    if (s->owners[core] == t->rank)
+        return false;
+    if (t->l->when < from) {
+        t->l->when = from;
+        full_wake(s, t->l, t->rank, t->lane, MODE_ANY);
+        return true;
+    }
+    s->owners[core] = t->rank;
+    s->cores[core] = from;
+    return false;
+}
+
 static int drain_any(struct full *s)
 {
     int who, lanes = s->problem->lanes;
@@ -348,6 +368,8 @@ static int drain_any(struct full *s)
             continue;
         }
         struct turn t = full_turn(s, who / lanes, who % lanes, MODE_ANY);
+        if (s->owners && waits_for_core(&t))
+            continue;
         bool on = advance(&t, MODE_ANY);
         while (on && !s->run_queue.by_time)
             on = advance(&t, MODE_ANY);

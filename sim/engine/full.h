@@ -151,6 +151,8 @@ struct full {
     const struct clab_link *around; // the link of all pairs, if they have the same; or NULL
     struct transfers *transfers;    // messages over shared links (transfers.h); NULL: none is shared
     double *cores;                  // (nodes, cores) when they are free; NULL: each rank has its own
+    int *owners;                    // (machine_cores) the ranks that have them; NULL: nodes do not share cores
+    double switch_cost;             // s, in ticks
     struct loggp_costs costs;
     struct clab_level level; // costs of a core at this footprint
     struct clab_level fresh; // and where lines are taken back, at `fresh_footprint`

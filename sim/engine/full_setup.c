@@ -207,6 +207,20 @@ static bool is_plain(const struct full *s)
            !s->has_calcs && !s->has_combines && !net_waits(s->net);
 }
 
+// Containers of one machine.
+static int share_machine(struct full *s)
+{
+    const size_t n = (size_t)s->net->machine_cores;
+    s->switch_cost = ticks_round(s->costs.ticks, s->net->switch_cost);
+    s->cores = calloc(n, sizeof *s->cores);
+    s->owners = calloc(n, sizeof *s->owners);
+    if (!s->cores || !s->owners)
+        return CLAB_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        s->owners[i] = (int)i;
+    return CLAB_OK;
+}
+
 int full_init(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_net *net = s->net;
@@ -236,7 +250,8 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->has_combines = s->problem->listing && s->problem->listing->combines;
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
-    bool plain = !shares_links && !shares_cores && is_plain(s);
+    bool shares_machine = s->timed && !shares_cores && clab_net_shares_machine(net, s->reach);
+    bool plain = !shares_links && !shares_cores && !shares_machine && is_plain(s);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;
     s->is_wide =
@@ -248,6 +263,8 @@ int full_init(struct full *s, const struct clab_sim_options *options)
         if (!(s->cores = calloc(nodes * (size_t)net->cores_per_node, sizeof *s->cores)))
             return CLAB_ENOMEM;
     }
+    if (shares_machine)
+        CLAB_TRY(share_machine(s));
     if (options->record)
         CLAB_TRY(recorder_open(s, options->record));
     return shares_links ? transfers_init(s) : CLAB_OK;
@@ -269,6 +286,7 @@ void full_free(struct full *s)
     recorder_close(s);
     transfers_free(s);
     free(s->cores);
+    free(s->owners);
     cache_state_free(&s->cache);
     corking_free(&s->corking);
     run_queue_free(&s->run_queue);

@@ -72,7 +72,7 @@ int recorder_open(struct full *s, struct clab_record *record)
     *record = (struct clab_record){
         .calls = s->calls, .nranks = s->nranks, .lanes = s->problem->lanes, .folded = s->period > 0};
     r->record = record;
-    r->ncores = s->cores ? ranks * (size_t)s->net->cores_per_node : 0;
+    r->ncores = s->owners ? (size_t)s->net->machine_cores : s->cores ? ranks * (size_t)s->net->cores_per_node : 0;
     r->values = new_indices(ranks * RECORDER_VALUES);
     r->clocks = new_indices(lanes);
     r->lane_ends = new_indices(lanes);

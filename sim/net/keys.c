@@ -28,6 +28,8 @@ const struct net_key net_keys[] = {
     NET("nodes", NET_COUNT, false, nodes),
     NET("ranks", NET_COUNT, false, ranks_per_node),
     NET("cores", NET_COUNT, false, cores_per_node),
+    NET("machine_cores", NET_COUNT, false, machine_cores),
+    NET("switch", NET_SECONDS, false, switch_cost),
     NET("core_cache", NET_SIZE, false, core_cache),
     NET("shared_cache", NET_SIZE, false, shared_cache),
     NET("gamma", NET_PER_BYTE, true, gamma),

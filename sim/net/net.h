@@ -132,6 +132,9 @@ struct clab_net {
     int nodes;                     // 0: as many as are wanted
     int ranks_per_node;            // at most
     int cores_per_node;            // 0: not said. More ranks than cores share them, which is not modelled yet
+    int machine_cores;             // that all nodes share, as containers of one machine do: rank r has core r modulo
+                                   // this; 0: each node has its own
+    double switch_cost;            // s of such a core from one rank's work to another's: fruitless polls and the switch
     size_t core_cache;             // bytes of a core's own cache; 0: not said
     size_t shared_cache;           // bytes of the cache that cores share; 0: not said
     double gamma;                  // s/B reduced, where there are no levels

@@ -244,6 +244,11 @@ bool clab_net_shares_cores(const struct clab_net *net, int nranks)
     return net->cores_per_node > 0 && net->cores_per_node < on_a_node;
 }
 
+bool clab_net_shares_machine(const struct clab_net *net, int nranks)
+{
+    return net->machine_cores > 0 && nranks > net->machine_cores;
+}
+
 bool clab_net_is_even(const struct clab_net *net, int nranks)
 {
     bool several = nranks > net->ranks_per_node,

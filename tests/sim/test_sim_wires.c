@@ -332,6 +332,30 @@ static void test_sim_a_core_is_busy_after_its_message_has_left(void **state)
     clab_net_free(net);
 }
 
+// Three containers on a machine of two cores: ranks 0 and 2 share one.
+static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
+    struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 3, .lanes = 1, .count = 1};
+    // Ranks 1 and 2 hand over at 10; both messages are there at 47 and 54, and fetched by 67 and 87.
+    assert_true(seconds_of("flat", problem, net, options) == 87);
+    net->machine_cores = 2;
+    net->switch_cost = 100;
+    // Rank 2 has the core of rank 0 from 100 on: its message is there at 147, and rank 0 has the core again at 210.
+    assert_true(seconds_of("flat", problem, net, options) == 100 + 10 + 100 + 20 + 20);
+    // Who can go on keeps the core: three calls of rank 2, and then three of rank 0, cost two changes.
+    const struct clab_algorithm *flat = clab_algorithm_find(CLAB_GATHER, "flat");
+    const struct clab_sim_options three = {.engine = CLAB_ENGINE_AUTO, .calls = 3};
+    struct clab_sim_result r = run(&problem, flat, net, three);
+    assert_true(r.whole == 100 + 30 + 100 + 3 * 40 && r.engine == CLAB_ENGINE_EVENTS);
+    // As many cores as ranks: nobody shares one.
+    net->machine_cores = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 87);
+    clab_net_free(net);
+}
+
 static void test_sim_acknowledgements_share_the_wire_back(void **state)
 {
     (void)state;
@@ -391,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_sim_a_bucket_fills_between_calls),
         cmocka_unit_test(test_sim_small_messages_join_a_packet_that_waits),
         cmocka_unit_test(test_sim_a_core_is_busy_after_its_message_has_left),
+        cmocka_unit_test(test_sim_containers_take_turns_at_the_cores_of_their_machine),
         cmocka_unit_test(test_sim_acknowledgements_share_the_wire_back),
         cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
         cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
