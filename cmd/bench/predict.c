@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "cmd/bench/options.h"
+#include "cmd/probe/placement.h"
 #include "core/base/err.h"
 #include "core/comm/comm.h"
 #include "core/transport/backend.h"
@@ -32,14 +33,15 @@ int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WH
 }
 
 // Between two batches ranks run four collectives of a few bytes: two reductions of times, whether to go on, a barrier.
-// So long a network's ports rest, but for those messages.
-static double pause_of(const struct clab_net *net, int nranks)
+// Between hosts there are the round trips of a probe, too. So long a network's ports rest, but for those messages.
+static double pause_of(const struct clab_net *net, int nranks, bool probes)
 {
     enum { COLLECTIVES = 4, BYTES = 8 };
     const struct clab_link *link = clab_net_link(net, 0, nranks - 1);
     const struct clab_segment *s = clab_link_segment(link, BYTES);
-    const int rounds = 32 - __builtin_clz((unsigned)nranks);
-    return COLLECTIVES * fmax(0, rounds * link->alpha - (s->buffers ? s->gap + BYTES * s->gap_send : 0));
+    const int rounds = 32 - __builtin_clz((unsigned)nranks), turns = probes ? PROBE_WIRE_TURNS : 0;
+    const double each = s->buffers ? s->gap + BYTES * s->gap_send : 0;
+    return COLLECTIVES * fmax(0, rounds * link->alpha - each) + turns * fmax(0, 2 * link->alpha - each);
 }
 
 static int most_calls(const struct clab_net *net)
@@ -59,7 +61,7 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
         .in_place = batch->placement == BENCH_IN_PLACE,
         .calls = simulated,
         .busy = true,
-        .pause = net ? pause_of(net, row->problem.nranks) : 0,
+        .pause = net ? pause_of(net, row->problem.nranks, batch->probed.line > 0 && batch->probed.fresh == 0) : 0,
     };
     struct clab_problem problem = row->problem;
     if (net && clab_net_group(net, problem.nranks))

@@ -161,15 +161,26 @@ static int batch_of_single(struct sampling *s)
     return CLAB_OK;
 }
 
-// Where ranks share cores, or messages cross a network, observing the cores tells nothing.
+// Whether messages go over sockets between hosts, and cores take a part of their time.
+static bool is_wire(const struct bench *bench)
+{
+    const struct clab_job *job = bench->job;
+    return job->backend->sockets && !job->backend->time->is_exact && job->bootstrap->nnodes == bench->nranks &&
+           bench->nranks > 1;
+}
+
+// Where ranks share cores, observing the cores tells nothing.
 static bool has_probe(const struct bench *bench)
 {
-    return bench->nranks <= bench->options->cores && bench->options->backend->protocols.memory;
+    const struct clab_backend *backend = bench->options->backend;
+    return bench->nranks <= bench->options->cores && (backend->protocols.memory || is_wire(bench));
 }
 
 static int sample_placement(struct sampling *s)
 {
     struct bench *bench = s->bench;
+    if (is_wire(bench))
+        return probe_wire(bench->control, &s->probed);
     if (!bench->alone)
         CLAB_TRY(probe_alone(bench->control, &bench->alone));
     return probe_placement(bench->control, bench->alone, bench->probe_room, &s->probed);

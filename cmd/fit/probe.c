@@ -183,10 +183,13 @@ static bool rests(const struct fit_ranks *r, const struct fit_task *task)
            (probe == CLAB_PROBE_POST && task->bytes <= SHORT && !r->comm->backend->protocols.memory);
 }
 
-// In which what a wire still has under way arrives, and a token bucket of 100 Mbit/s fills.
-static void rest(void)
+// For which a wire rests: a token bucket has room for a small message again, and a rank that waits still polls; and in
+// which a few small messages arrive on any wire of 10 Mbit/s.
+static const double short_rest = 1.5e-4, long_rest = 4e-4;
+
+static void rest(double seconds)
 {
-    const double end = clab_now() + 4e-4;
+    const double end = clab_now() + seconds;
     while (clab_now() < end)
         clab_relax();
 }
@@ -199,7 +202,7 @@ static double time_post(struct fit_ranks *r, const struct fit_task *task, int tu
     for (int i = 0; i < bursts && !r->err; i++) {
         fit_meet(r);
         if (r->rank == 0 && rests(r, task))
-            rest();
+            rest(short_rest);
         double begin = clab_now();
         for (int k = 0; k < BURST; k++)
             task->how->turn(r, task->bytes);
@@ -214,7 +217,7 @@ static double time_rested(struct fit_ranks *r, const struct fit_task *task, int 
     double sum = 0;
     for (int i = 0; i < turns && !r->err; i++) {
         if (r->rank == 0)
-            rest();
+            rest(short_rest);
         const double begin = clab_now();
         task->how->turn(r, task->bytes);
         sum += clab_now() - begin - r->clock_cost;
@@ -230,7 +233,7 @@ static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int t
     for (int i = 0; i < bursts && !r->err; i++) {
         fit_meet(r);
         if (r->rank == 0)
-            rest();
+            rest(long_rest);
         const double begin = clab_now();
         for (int k = 0; k < BURST; k++)
             task->how->turn(r, task->bytes);

@@ -324,7 +324,8 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
     net->core_cache = s->machine.l2_bytes;
     net->shared_cache = s->machine.l3_bytes;
     net->noise = p->noise;
-    net->probed = p->fit.low.probed = p->fit.high.probed = p->probed;
+    if (p->probed.line > 0) // else a wire's is of its probes
+        net->probed = p->fit.low.probed = p->fit.high.probed = p->probed;
 }
 
 // No alpha and beta: those of the profile are of other messages than the card's, with which people compute.

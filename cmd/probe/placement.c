@@ -79,6 +79,15 @@ int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room,
     return CLAB_OK;
 }
 
+int probe_wire(struct clab_comm *comm, struct clab_placement_sample *probed_p)
+{
+    long long word = 0;
+    double line;
+    CLAB_TRY(time_turns(comm, PROBE_WIRE_TURNS, &word, 1, &line));
+    *probed_p = (struct clab_placement_sample){.line = line};
+    return CLAB_OK;
+}
+
 double probe_interruptions(void)
 {
     struct rusage usage;

@@ -9,6 +9,8 @@
 //   (clab_sim_options.probed).
 #pragma once
 
+enum { PROBE_WIRE_TURNS = 4 }; // round trips of probe_wire
+
 #include "core/clab.h"
 #include "sim/net/net.h"
 
@@ -32,6 +34,10 @@ int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room,
 
 // How often the kernel has given this process's core to another so far.
 double probe_interruptions(void);
+
+// The same between hosts, where only `line` is to be seen: of ranks 0 and 1, by a few round trips; collective.
+//   errors: the communicator's
+int probe_wire(struct clab_comm *comm, struct clab_placement_sample *probed_p);
 
 // Move to the front of `values` those whose samples show the usual placement and one pace, and return how many.
 //   all_probed: (n) a sample beside each value; zeros: the value was interrupted. Such values are kept only if fewer than

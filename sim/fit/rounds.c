@@ -48,6 +48,7 @@ static int combine_link(const struct clab_net *rounds, int nrounds, const struct
 static int combine_all(const struct clab_net *rounds, int nrounds, double *values, struct clab_fit *fit)
 {
     CLAB_TRY(combine_section(rounds, nrounds, "net", 0, values, fit));
+    CLAB_TRY(combine_section(rounds, nrounds, "profile", 0, values, fit));
     CLAB_TRY(combine_link(rounds, nrounds, &rounds->intra, values, fit));
     CLAB_TRY(combine_link(rounds, nrounds, &rounds->inter, values, fit));
     for (int i = 0; i < rounds->nlevels; i++) {

@@ -160,7 +160,7 @@ static struct clab_segment stream_of(const struct wire *w, const struct clab_seg
     return s;
 }
 
-static void fit_between(struct fit_round *r, struct clab_link *link)
+static void fit_between(struct fit_round *r, struct clab_net *net, struct clab_link *link)
 {
     const struct wire w = wire_of(r);
     const double gain = gain_of(r, &w);
@@ -175,6 +175,7 @@ static void fit_between(struct fit_round *r, struct clab_link *link)
     link->burst = fit_at_least_0(gain);
     link->alpha = w.half;
     link->beta = w.full;
+    net->probed.line = time_at(r, CLAB_PROBE_PINGPONG, next_size(r, 0));
 }
 
 // ---- within a host -------------------------------------------------------------------------------------------
@@ -280,7 +281,7 @@ void fit_wire(struct fit_round *r, struct clab_net *net, struct clab_link *link)
 {
     link->port = r->link->port;
     if (r->link->across && link->port == CLAB_PORT_DUPLEX)
-        fit_between(r, link);
+        fit_between(r, net, link);
     else
         fit_within(r, link);
     fit_levels(r, net);

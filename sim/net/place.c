@@ -186,6 +186,20 @@ static bool is_one_core(const struct clab_net *net, struct clab_placement_sample
            probed.line * same > net->probed.line / same;
 }
 
+// ---- wires -----------------------------------------------------------------------------------------------------
+
+// Between hosts: what cores do for a message. The wire keeps its pace.
+static void pace_wires(struct clab_net *net, double way)
+{
+    struct clab_link *link = &net->inter;
+    for (int i = 0; i < link->nsegments; i++) {
+        struct clab_segment *s = &link->segments[i];
+        s->o_send *= way, s->o_recv *= way, s->o_both *= way, s->o_after *= way;
+    }
+    link->alpha *= way;
+    net->switch_cost *= way;
+}
+
 // ---- interface -------------------------------------------------------------------------------------------------
 
 void clab_net_place(const struct clab_net *net, struct clab_placement_sample probed, struct clab_net *placed_p)
@@ -194,6 +208,10 @@ void clab_net_place(const struct clab_net *net, struct clab_placement_sample pro
     if (!(probed.line > 0) || !(placed_p->probed.line > 0))
         return;
     const double way = between(probed.line / placed_p->probed.line, same);
+    if (!placed_p->intra.present) {
+        pace_wires(placed_p, way);
+        return;
+    }
     const bool knows_core = probed.call > 0 && placed_p->call > 0;
     const double core = knows_core ? between(probed.call / placed_p->call, slowest) : way;
     // the part of the latency that is the two calls, not the message between the cores

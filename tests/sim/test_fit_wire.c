@@ -82,6 +82,7 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
     assert_int_equal(net.inter.nsegments, 7); // 8, 64, 128 ... 1024 B, and more
     assert_close(net.inter.burst, bucket);
     assert_close(net.inter.alpha, half);
+    assert_close(net.probed.line, trip(8));
     assert_close(net.inter.beta, byte * 1514 / 1448);
     assert_close(net.lane, lane);
     for (int i = 0; i < 7; i++) {
