@@ -286,6 +286,15 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     return CLAB_OK;
 }
 
+// What one turn takes, s per message. A wire is busy with what was posted for longer than the core that posted it.
+static double time_once(struct fit_ranks *r, const struct fit_task *task)
+{
+    const double begin = clab_now(), seconds = time_batch(r, task, 1);
+    const bool lasts = !r->comm->backend->protocols.memory && (rests(r, task) || task->how->probe == CLAB_PROBE_POST);
+    fit_meet(r);
+    return lasts ? (clab_now() - begin) / BURST : seconds;
+}
+
 // The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are
 // interrupted, the least is nearest: others' work only adds.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
@@ -297,7 +306,7 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
     time_batch(r, task, 1); // the first touch
-    const double once = time_batch(r, task, 1);
+    const double once = time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
     for (; nwhole < pace.batches && n < TRIES * pace.batches; n++) {
