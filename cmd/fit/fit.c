@@ -170,6 +170,7 @@ static int find_longest(struct fit_session *session, struct fit_ranks *ranks)
     double each = (clab_now() - begin) / LOOKS / 2 / LOOK;
     CLAB_TRY(ranks->err);
     CLAB_TRY(clab_broadcast(ranks->comm, &each, &each, 1, CLAB_F64, 0));
+    ranks->each = each;
     size_t longest = AT_MOST < session->reach.largest ? AT_MOST : session->reach.largest;
     while (longest > AT_LEAST && (double)longest * each * WORTH * ROUNDS > session->seconds)
         longest /= 2;

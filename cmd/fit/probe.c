@@ -22,7 +22,7 @@ enum { BURST = 4, MOST_TURNS = 1 << 20 };
 // ---- the table -----------------------------------------------------------------------------------------------
 
 // SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message of a wire.
-enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
+enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_EAGER, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
 
 struct fit_probe {
     enum clab_probe probe;
@@ -70,8 +70,9 @@ static const struct fit_probe wire_probes[] = {
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
-    {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip},    // rested: time_rested
-    {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 1, fit_turn_one_way_back}, // likewise: time_fetch
+    {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip},     // rested: time_rested
+    {CLAB_PROBE_CARRY, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way},      // then looks on: time_carry
+    {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way_back}, // likewise: time_fetch
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
@@ -108,6 +109,11 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
     switch (sizes) {
     case SIZE_NONE: out[n++] = 0; break;
     case SIZE_LEAST: out[n++] = 8; break;
+    case SIZES_EAGER: // the least, and the largest that does not wait for its receiver
+        out[n++] = 8;
+        if (p->pull_bytes > 16)
+            out[n++] = (p->pull_bytes - 1) / 8 * 8;
+        break;
     case SIZES_BUFFERED:
     case SIZES_SMALL:
         for (size_t bytes = 8; bytes <= p->inline_bytes; bytes += 8)
@@ -179,7 +185,7 @@ static bool rests(const struct fit_ranks *r, const struct fit_task *task)
 {
     enum { SHORT = 64 };
     const enum clab_probe probe = task->how->probe;
-    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH ||
+    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH || probe == CLAB_PROBE_CARRY ||
            (probe == CLAB_PROBE_POST && task->bytes <= SHORT && !r->comm->backend->protocols.memory);
 }
 
@@ -233,7 +239,7 @@ static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int t
     for (int i = 0; i < bursts && !r->err; i++) {
         fit_meet(r);
         if (r->rank == 0)
-            rest(long_rest);
+            rest(long_rest + 2 * BURST * r->each * (double)task->bytes);
         const double begin = clab_now();
         for (int k = 0; k < BURST; k++)
             task->how->turn(r, task->bytes);
@@ -242,12 +248,40 @@ static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int t
     return sum / bursts / BURST;
 }
 
+// Seconds that were taken from a core that does nothing but look at the clock.
+static double look_on(double seconds)
+{
+    const double looks = 5e-7; // longer than a look at the clock
+    double last = clab_now(), now = last, taken = 0;
+    for (const double end = last + seconds; now < end; last = now) {
+        now = clab_now();
+        taken += now - last > looks ? now - last : 0;
+    }
+    return taken;
+}
+
+// Until a message is handed over; and what the kernel takes of the core while the wire carries it.
+static double time_carry(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    double sum = 0;
+    for (int i = 0; i < turns && !r->err; i++) {
+        fit_meet(r);
+        const double begin = clab_now();
+        task->how->turn(r, task->bytes);
+        sum += clab_now() - begin - r->clock_cost;
+        if (r->rank == 0)
+            sum += look_on(short_rest + 2 * r->each * (double)task->bytes);
+    }
+    return sum / turns;
+}
+
 static double time_batch(struct fit_ranks *r, const struct fit_task *task, int turns)
 {
     switch (task->how->probe) {
     case CLAB_PROBE_POST: return time_post(r, task, turns);
     case CLAB_PROBE_REST: return time_rested(r, task, turns);
     case CLAB_PROBE_FETCH: return time_fetch(r, task, turns);
+    case CLAB_PROBE_CARRY: return time_carry(r, task, turns);
     default: return time_turns(r, task, turns);
     }
 }

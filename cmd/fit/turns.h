@@ -16,6 +16,7 @@ struct fit_ranks {
     bool turned;       // y and z have changed places
     int lane;          // of all messages
     double clock_cost; // s that reading the clock takes
+    double each;       // s/B of a wire, about
     int err;
 };
 

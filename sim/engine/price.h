@@ -102,7 +102,7 @@ static void hand_over(const struct turn *t, const struct clab_link *link, const 
     double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
     double posted = price_core(t, t->l->clock, cost->o_send, PART_LATENCY, MODE_ANY);
     message->joins = corking->sockets && corking_joins(corking, t->rank, peer, posted);
-    *port = later(posted, *port) + (message->joins ? cost->send - cost->joined : cost->send);
+    *port = later(posted, *port) + (message->joins ? cost->send - cost->joined : cost->send) + cost->out;
     const double departs = later(posted, *port - cost->ahead);
     if (corking->sockets)
         corking_depart(corking, t->rank, peer, departs);
@@ -342,6 +342,8 @@ static double pick_up(const struct turn *t, const struct clab_link *link, const 
     double in = later(tail, *port - cost->ahead);
     acknowledge_by_port(t, link, cost, in);
     spend(t->r, PART_BANDWIDTH, in - recv, in);
+    if (cost->beside > 0)
+        in = later(in, price_core(t, later(in - cost->beside, t->l->clock), cost->beside, PART_BANDWIDTH, MODE_ANY));
     return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
 }
 

@@ -50,6 +50,7 @@ struct wire {
     double half;           // from host to host, of a small message that finds the wire idle
     double o_send, o_recv; // of its cores
     double o_after, o_both;
+    double core_send, core_recv; // of its cores
 };
 
 static double time_at(struct fit_round *r, enum clab_probe probe, size_t bytes)
@@ -113,10 +114,12 @@ static struct wire wire_of(struct fit_round *r)
     struct wire w = {.full = full, .byte = full * PACKET_DATA / (PACKET_DATA + PACKET_HEADER)};
     w.acks = fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, LARGE, SIZE_MAX).slope - full);
     w.half = fit_time(r, CLAB_PROBE_REST);
-    w.o_recv = fmin(fit_time(r, CLAB_PROBE_FETCH), w.half / 2);
+    w.o_recv = fmin(time_at(r, CLAB_PROBE_FETCH, least), w.half / 2);
     w.o_send = w.half - w.o_recv;
     const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
     w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
+    w.core_send = fit_at_least_0(fit_line_through(r, CLAB_PROBE_CARRY, 0, SIZE_MAX).slope);
+    w.core_recv = fit_at_least_0(fit_line_through(r, CLAB_PROBE_FETCH, 0, SIZE_MAX).slope);
     if (!is_held(&w, least, both))
         w.o_both = fit_at_least_0(both - fmax(w.half, w.o_send + w.o_after + w.o_recv));
     return w;
@@ -140,7 +143,7 @@ static struct clab_segment packet_of(struct fit_round *r, const struct wire *w, 
                              .buffers = true};
     snprintf(s.name, sizeof s.name, "to-%zu", bytes);
     if (stream > wire && wire > near * stream)
-        s.gap = each;
+        s.gap_out = each - s.gap;
     else if (stream < wire)
         s.gap_joined = fmin(s.gap - each, PACKET_HEADER * w->byte);
     return s;
@@ -156,6 +159,8 @@ static struct clab_segment stream_of(const struct wire *w, const struct clab_seg
     s.gap_joined = 0;
     s.gap_send = s.gap_recv = w->full;
     s.gap_acks = w->acks;
+    s.core_send = w->core_send;
+    s.core_recv = w->core_recv;
     s.latency += late;
     return s;
 }

@@ -27,21 +27,23 @@ enum { CLAB_NET_SEGMENTS = 8, CLAB_NET_LEVELS = 24, CLAB_NET_TIERS = 4, CLAB_NET
 // 0 is a wire that streams, SIZE_MAX a message that is stored before it is forwarded.
 struct clab_segment {
     char name[CLAB_NET_NAME];
-    size_t up_to;              // bytes; SIZE_MAX: all that are larger
-    double o_send, o_recv;     // s a message
-    double o_both;             // s more for the receiver, in a stage that sends, too
-    double latency;            // s
-    double gap_send, gap_recv; // s/B
-    double gap_both;           // s/B more for the receiver, in a stage that sends, too
-    double gap;                // s a message, where it buffers: of either port, for headers and the like. LogGP's g:
-                               // from the begin of a message of one byte until the port is free for the next
-    double gap_joined;         // s less of either port for a message that leaves in one packet with one before it
-    double gap_acks;           // s/B of the receiver's port to the sender, where it buffers: acknowledgements
-    double o_after;            // s more of the sender's core, where it buffers, when the message is on its way
-    size_t fragment;           // bytes
-    bool waits;                // the sender's stage lasts until the receiver has it (rendezvous, pull)
-    bool buffers;              // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked
-    bool memory;               // the receiver reads the sender's memory: gap_recv is the levels', not this one's
+    size_t up_to;                // bytes; SIZE_MAX: all that are larger
+    double o_send, o_recv;       // s a message
+    double o_both;               // s more for the receiver, in a stage that sends, too
+    double latency;              // s
+    double gap_send, gap_recv;   // s/B
+    double gap_both;             // s/B more for the receiver, in a stage that sends, too
+    double gap;                  // s a message, where it buffers: of either port, for headers and the like. LogGP's g:
+                                 // from the begin of a message of one byte until the port is free for the next
+    double gap_joined;           // s less of either port for a message that leaves in one packet with one before it
+    double gap_acks;             // s/B of the receiver's port to the sender, where it buffers: acknowledgements
+    double o_after;              // s more of the sender's core, where it buffers, when the message is on its way
+    double gap_out;              // s a message more of the sender's port, where it buffers
+    double core_send, core_recv; // s/B of the cores, where it buffers; beside the wire, as long as it is busy
+    size_t fragment;             // bytes
+    bool waits;                  // the sender's stage lasts until the receiver has it (rendezvous, pull)
+    bool buffers;                // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked
+    bool memory;                 // the receiver reads the sender's memory: gap_recv is the levels', not this one's
 };
 
 enum clab_port {

@@ -59,7 +59,10 @@ static struct samples make_wire(double (*seconds)(enum clab_probe, double m))
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage);
     add_sizes(&s, seconds);
     add(&s, CLAB_PROBE_REST, 8, CLAB_KEPT, CLAB_ALONE, half);
-    add(&s, CLAB_PROBE_FETCH, 8, CLAB_KEPT, CLAB_ALONE, o_fetch);
+    for (size_t bytes = 8; bytes <= 32768; bytes *= 4096) {
+        add(&s, CLAB_PROBE_FETCH, bytes, CLAB_KEPT, CLAB_ALONE, o_fetch + (double)(bytes - 8) * 0.2e-9);
+        add(&s, CLAB_PROBE_CARRY, bytes, CLAB_KEPT, CLAB_ALONE, 9e-6 + (double)bytes * 3e-9);
+    }
     add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, seconds(CLAB_PROBE_STREAM, 8) + lane);
     for (int load = 0; load < CLAB_LOADS; load++) {
         add_to_level(&s, CLAB_PROBE_COPY, 1 << 20, CLAB_KEPT, load, (1 << 20) * cost(1 << 20, 0, 0, load));
@@ -93,8 +96,14 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
         assert_close(found[i].gap_send, found[i].gap_recv);
         assert_close(found[i].gap_send, i < 6 ? byte : byte * 1514 / 1448);
     }
-    assert_close(found[0].gap, 98 * byte);         // the cores decide: they take 24 us, and the wire 8.5
-    assert_close(found[1].gap, 24e-6 - 64 * byte); // near the wire's 13, so that both have a part in it
+    assert_close(found[0].gap, 98 * byte); // the cores decide: they take 24 us, and the wire 8.5
+    assert_close(found[1].gap, 98 * byte);
+    assert_close(found[1].gap_out, 24e-6 - (64 + 98) * byte); // near the wire's 13, so that both have a part in it
+    assert_true(found[0].gap_out == 0 && found[3].gap_out == 0);
+    assert_close(found[6].core_send, 3e-9);
+    assert_close(found[6].core_recv, 0.2e-9);
+    assert_true(found[5].core_send == 0 &&
+                found[5].core_recv == 0); // of one packet: o_send, o_after and o_recv are all
     assert_true(found[2].up_to == 128 && found[3].up_to == 256 && found[5].up_to == 1416);
     assert_close(found[3].gap, 98 * byte);
     assert_true(found[0].gap_joined == 0 && found[1].gap_joined == 0 && found[6].gap_joined == 0);

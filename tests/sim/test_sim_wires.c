@@ -356,6 +356,35 @@ static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **
     clab_net_free(net);
 }
 
+// Cores carry the bytes beside the wire: nobody waits for that who has a core of his own.
+static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    net->inter.segments[0].core_send = 1;
+    net->inter.segments[0].core_recv = 2;
+    assert_true(seconds_of("flat", problem, net, options) == 265);
+    // A receiver with more to carry than the wire is done later: its core begins when the message could have begun to
+    // come in, 3 * 100 before its end; but no earlier than its call.
+    net->inter.segments[0].core_recv = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 300 + 20);
+    // Two ranks on one core: the sender's core carries until 110, and only then the receiver has it.
+    net->machine_cores = 1;
+    net->inter.segments[0].core_recv = 2;
+    assert_true(seconds_of("flat", problem, net, options) == 110 + 200 + 20);
+    // What only the sender's port waits for.
+    net->machine_cores = 0;
+    net->inter.segments[0].core_send = net->inter.segments[0].core_recv = 0;
+    net->inter.segments[0].gap_out = 1000;
+    assert_true(seconds_of("flat", problem, net, options) == 265 + 1000);
+    problem.collective = CLAB_GATHER;
+    problem.nranks = 3;
+    assert_true(seconds_of("flat", problem, net, options) == 1000 + 10 + 205 + 30 + 205 + 20);
+    clab_net_free(net);
+}
+
 static void test_sim_acknowledgements_share_the_wire_back(void **state)
 {
     (void)state;
@@ -416,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_sim_small_messages_join_a_packet_that_waits),
         cmocka_unit_test(test_sim_a_core_is_busy_after_its_message_has_left),
         cmocka_unit_test(test_sim_containers_take_turns_at_the_cores_of_their_machine),
+        cmocka_unit_test(test_sim_cores_carry_bytes_beside_the_wire),
         cmocka_unit_test(test_sim_acknowledgements_share_the_wire_back),
         cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
         cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
