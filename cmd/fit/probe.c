@@ -80,7 +80,7 @@ static const struct fit_probe wire_probes[] = {
     {.turn = NULL},
 };
 
-enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10 };
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10, EAGER_PARTS = 8 };
 
 // Each size, and the middle between it and the next, below `end`; returns how many.
 static int sizes_below(size_t first, size_t end, size_t *out)
@@ -109,10 +109,12 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
     switch (sizes) {
     case SIZE_NONE: out[n++] = 0; break;
     case SIZE_LEAST: out[n++] = 8; break;
-    case SIZES_EAGER: // the least, and the largest that does not wait for its receiver
+    case SIZES_EAGER: // the least, the largest that does not wait for its receiver, and one between, of a few packets
         out[n++] = 8;
-        if (p->pull_bytes > 16)
+        if (p->pull_bytes > EAGER_PARTS * 8) {
+            out[n++] = p->pull_bytes / EAGER_PARTS / 8 * 8;
             out[n++] = (p->pull_bytes - 1) / 8 * 8;
+        }
         break;
     case SIZES_BUFFERED:
     case SIZES_SMALL:

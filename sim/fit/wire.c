@@ -50,7 +50,10 @@ struct wire {
     double half;           // from host to host, of a small message that finds the wire idle
     double o_send, o_recv; // of its cores
     double o_after, o_both;
-    double core_send, core_recv; // of its cores
+    size_t some;           // bytes of a few packets, beyond which the cores are busy by the byte
+    double some_after;     // s of the sender's core for those, after they are handed over
+    struct fit_line carry; // of longer ones: of the sender's core
+    double core_recv;
 };
 
 static double time_at(struct fit_round *r, enum clab_probe probe, size_t bytes)
@@ -106,6 +109,16 @@ static double gain_of(struct fit_round *r, const struct wire *w)
     return sum / 2;
 }
 
+// The least of the carried messages that has several packets.
+static size_t next_carried(const struct fit_round *r)
+{
+    size_t next = SIZE_MAX;
+    for (int i = 0; i < r->n; i++)
+        if (r->samples[i].probe == CLAB_PROBE_CARRY && r->samples[i].bytes > PACKET && r->samples[i].bytes < next)
+            next = r->samples[i].bytes;
+    return next;
+}
+
 static struct wire wire_of(struct fit_round *r)
 {
     const double full = fit_line_through(r, CLAB_PROBE_STREAM, 2 * PACKET, SIZE_MAX).slope;
@@ -118,7 +131,9 @@ static struct wire wire_of(struct fit_round *r)
     w.o_send = w.half - w.o_recv;
     const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
     w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
-    w.core_send = fit_at_least_0(fit_line_through(r, CLAB_PROBE_CARRY, 0, SIZE_MAX).slope);
+    w.some = next_carried(r);
+    w.some_after = fmax(w.o_after, time_at(r, CLAB_PROBE_CARRY, w.some) - w.o_send);
+    w.carry = fit_line_through(r, CLAB_PROBE_CARRY, w.some, SIZE_MAX);
     w.core_recv = fit_at_least_0(fit_line_through(r, CLAB_PROBE_FETCH, 0, SIZE_MAX).slope);
     if (!is_held(&w, least, both))
         w.o_both = fit_at_least_0(both - fmax(w.half, w.o_send + w.o_after + w.o_recv));
@@ -149,19 +164,30 @@ static struct clab_segment packet_of(struct fit_round *r, const struct wire *w, 
     return s;
 }
 
-// Longer ones.
-static struct clab_segment stream_of(const struct wire *w, const struct clab_segment *packet, double late)
+// Of a few packets.
+static struct clab_segment some_of(const struct wire *w, const struct clab_segment *packet)
 {
     struct clab_segment s = *packet;
-    snprintf(s.name, sizeof s.name, "stream");
-    s.up_to = SIZE_MAX;
+    snprintf(s.name, sizeof s.name, "to-%zu", w->some);
+    s.up_to = w->some;
     s.gap = rest_on(w);
-    s.gap_joined = 0;
+    s.gap_joined = s.gap_out = 0;
     s.gap_send = s.gap_recv = w->full;
     s.gap_acks = w->acks;
-    s.core_send = w->core_send;
-    s.core_recv = w->core_recv;
+    s.o_after = w->some_after;
+    return s;
+}
+
+// Longer ones.
+static struct clab_segment stream_of(const struct wire *w, const struct clab_segment *some, double late)
+{
+    struct clab_segment s = *some;
+    snprintf(s.name, sizeof s.name, "stream");
+    s.up_to = SIZE_MAX;
     s.latency += late;
+    s.o_after = fit_at_least_0(w->carry.start - w->o_send);
+    s.core_send = w->carry.slope;
+    s.core_recv = w->core_recv;
     return s;
 }
 
@@ -170,13 +196,15 @@ static void fit_between(struct fit_round *r, struct clab_net *net, struct clab_l
     const struct wire w = wire_of(r);
     const double gain = gain_of(r, &w);
     struct clab_segment *s = link->segments;
-    for (size_t bytes = 0; (bytes = next_size(r, bytes)) && link->nsegments < CLAB_NET_SEGMENTS - 2;)
+    // The least size has the costs of the next.
+    for (size_t bytes = next_size(r, 0); (bytes = next_size(r, bytes)) && link->nsegments < CLAB_NET_SEGMENTS - 2;)
         s[link->nsegments++] = packet_of(r, &w, bytes);
     if (link->nsegments == 0)
         return; // r->err
     s[link->nsegments - 1].up_to = PACKET_DATA - MESSAGE_HEADER;
-    s[link->nsegments] = stream_of(&w, &s[link->nsegments - 1], fit_at_least_0(-gain));
-    link->nsegments++;
+    s[link->nsegments] = some_of(&w, &s[link->nsegments - 1]);
+    s[link->nsegments + 1] = stream_of(&w, &s[link->nsegments], fit_at_least_0(-gain));
+    link->nsegments += 2;
     link->burst = fit_at_least_0(gain);
     link->alpha = w.half;
     link->beta = w.full;
