@@ -69,10 +69,11 @@ static void run_scatter(const struct buffers *b)
 static const struct {
     const char *name;
     void (*run)(const struct buffers *);
+    int is_in_blocks; // one a rank
 } collectives[] = {
-    {"allreduce", run_allreduce}, {"broadcast", run_broadcast},           {"reduce", run_reduce},
-    {"allgather", run_allgather}, {"reduce_scatter", run_reduce_scatter}, {"alltoall", run_alltoall},
-    {"gather", run_gather},       {"scatter", run_scatter},
+    {"allreduce", run_allreduce, 0}, {"broadcast", run_broadcast, 0},           {"reduce", run_reduce, 0},
+    {"allgather", run_allgather, 1}, {"reduce_scatter", run_reduce_scatter, 1}, {"alltoall", run_alltoall, 1},
+    {"gather", run_gather, 1},       {"scatter", run_scatter, 1},
 };
 
 // Seconds per call, of the slowest rank.
@@ -161,8 +162,10 @@ int main(int argc, char **argv)
             b.block = b.count / ranks > 0 ? b.count / ranks : 1;
             const double line_nsec = time_line(line, rank, ranks);
             const double seconds = time_calls(collectives[i].run, &b);
+            const long blocks = (long)sizeof(float) * b.block * ranks; // as whole as they get
             if (rank == 0)
-                printf("%s,%s,%ld,%.4f,%.1f\n", argv[1], collectives[i].name, bytes, 1e6 * seconds, line_nsec);
+                printf("%s,%s,%ld,%.4f,%.1f\n", argv[1], collectives[i].name,
+                       collectives[i].is_in_blocks ? blocks : bytes, 1e6 * seconds, line_nsec);
         }
     free(b.in);
     free(b.out);
