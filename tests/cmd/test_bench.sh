@@ -257,7 +257,7 @@ refuses_a_malformed_network() {
 }
 
 check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
-    has_no_wrong_element_of_any_algorithm_and_root has_no_wrong_element_beyond_the_caches \
+    has_no_wrong_element_of_any_algorithm_and_root \
     works_in_ordinary_memory_and_in_every_mode says_how_long_the_host_takes_to_start_a_call \
     takes_the_time_of_some_ranks counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
     leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \

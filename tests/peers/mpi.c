@@ -108,23 +108,30 @@ static double time_calls(void (*run)(const struct buffers *), const struct buffe
 
 // ---- a cache line --------------------------------------------------------------------------------------------
 
-// Of memory that all ranks share.
+// Of memory that all ranks share; NULL: there is none.
 static atomic_int *share_line(void)
 {
     MPI_Win window; // lasts until the end
     MPI_Aint bytes;
     atomic_int *line;
     int unit, rank;
+    MPI_Comm host;
+    int together, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &together);
+    if (together < ranks)
+        return NULL;
     MPI_Win_allocate_shared(rank == 0 ? 2 * LINE : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &line, &window);
     MPI_Win_shared_query(window, 0, &bytes, &unit, &line);
     return line;
 }
 
-// ns of a round trip; 0 where ranks share cores.
+// ns of a round trip; 0 where ranks share cores, or the library shares no memory (over TCP).
 static double time_line(atomic_int *turn, int rank, int ranks)
 {
-    if (ranks != 2 || sysconf(_SC_NPROCESSORS_ONLN) < ranks)
+    if (!turn || ranks != 2 || sysconf(_SC_NPROCESSORS_ONLN) < ranks)
         return 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
