@@ -22,9 +22,9 @@ collectives='allreduce broadcast reduce allgather reduce_scatter alltoall gather
 die() { echo "bench-peers: $*" >&2; exit "${2:-1}"; }
 as_root=
 [ "$(id -u)" -ne 0 ] || as_root=--allow-run-as-root
-# Over ofi bytes go by TCP: so must those of the peers.
+# Over ofi bytes go by TCP: so must those of the peers, whose collectives may know shared memory, too.
 openmpi_tcp= mpich_tcp=
-[ "$backend" = shm ] || { openmpi_tcp='--mca pml ob1 --mca btl self,tcp'; mpich_tcp='-env MPIR_CVAR_NOLOCAL 1'; }
+[ "$backend" = shm ] || { openmpi_tcp='--mca pml ob1 --mca btl self,tcp --mca coll ^sm,han,xhc'; mpich_tcp='-env MPIR_CVAR_NOLOCAL 1 -env UCX_TLS tcp,self'; }
 
 # build_peers: sets peers to those that this machine has.
 build_peers() {
