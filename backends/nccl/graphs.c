@@ -90,8 +90,21 @@ void nccl_forget(void *graph)
     free(g);
 }
 
+// What is captured when the communicator fails: until its end, CUDA refuses this thread what teardown needs.
+static void stop_recording(struct nccl_endpoint *endpoint)
+{
+    cudaGraph_t graph = NULL;
+    endpoint->is_recording = false;
+    cudaStreamEndCapture(endpoint->lanes[0].stream, &graph);
+    if (graph)
+        cudaGraphDestroy(graph);
+    cudaGetLastError();
+}
+
 void nccl_graphs_end(struct nccl_endpoint *endpoint)
 {
+    if (endpoint->is_recording)
+        stop_recording(endpoint);
     for (struct nccl_graph *g = endpoint->graphs, *next; g; g = next) {
         next = g->next;
         empty(g);

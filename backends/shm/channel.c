@@ -92,11 +92,11 @@ int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel,
         } while (t->moved < t->bytes);
         t->mark = channel->lines;
         channel->finished++;
-        t->done = protocol != SHM_PULL;
+        t->done = protocol != SHM_PULL && t->bytes < SHM_LONG;
     }
     if (t->done || channel->finished <= t->turn)
         return CLAB_OK;
-    // All lines are written, and the receiver pulls: the send is done when it has consumed the last one.
+    // All lines are written, and the send is done when the receiver has consumed the last one.
     channel->seen = atomic_load_explicit(&channel->queue->consumed, memory_order_acquire);
     t->done = (int32_t)(channel->seen - (uint32_t)t->mark) >= 0;
     return CLAB_OK;
@@ -167,7 +167,7 @@ int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *chann
         // Where messages follow each other, the next ones come from the other core while this one is used.
         __builtin_prefetch(&channel->queue->lines[(channel->lines + 2) % SHM_LINES]);
         CLAB_TRY(take_line(endpoint, channel, t, line));
-        const bool awaited = line->protocol == SHM_PULL;
+        const bool awaited = line->protocol == SHM_PULL || (t->bytes >= SHM_LONG && t->moved == t->bytes);
         channel->lines++;
         publish(endpoint, channel, t->peer, awaited);
     } while (t->moved < t->bytes);

@@ -11,6 +11,7 @@ enum {
     SHM_LINES = 64,            // lines of a channel, as a page holds: a power of two
     SHM_SLOTS = 8,             // slots of a channel: a power of two
     SHM_PULL_SHARED = 2 << 10, // from here on, data in the file is read in place
+    SHM_LONG = 32 << 10,       // from here on, a send waits for its receiver in any case
     SHM_PULL_BYTES = 64 << 20, // of a line at most, so that a waiting sender learns of progress
     SHM_SPINS = 2000,          // fruitless polls before the rank yields its core: about 30 us, as long as a futex wake
     SHM_YIELDS = 2000,         // fruitless polls after that, before the rank sleeps

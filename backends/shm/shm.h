@@ -13,7 +13,8 @@
 //
 // Long messages from other memory go through the slots, too, and not by process_vm_readv: sender and receiver then work
 // at the same time, and the kernel need not find pages. Measured: core/comm/PERFORMANCE.md.
-// The sender of a pull waits until the receiver has consumed it; the others are buffered.
+// The sender of a pull, or of a long message, waits until the receiver has consumed it; the others are buffered. So a
+// rank that sends long messages of other memory must make progress while its receiver takes them.
 #pragma once
 
 #include <stdatomic.h>

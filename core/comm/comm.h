@@ -153,6 +153,7 @@ struct clab_comm {
     struct clab_work *spares[CLAB_WORK_KINDS]; // works that are over, by kind: the last comes first
     int unwaited;                              // collectives that were started and not yet waited for
     unsigned long sequence;                    // of the next collective
+    unsigned long kept_from;                   // works before this one are not kept: their algorithm was chosen before
     unsigned starts;                           // works, ever
     struct clab_wait_state wait_state;
     double looked_around;       // clab_now()

@@ -237,6 +237,8 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     struct clab_run *run = &comm->run;
     if (run->work != work || !work->is_prepared)
         CLAB_TRY(prepare(comm, work));
+    else if (comm->has_stream) // it follows what the stream has been given since
+        CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
     const struct clab_program *program = run->program;
     run->call = (uint16_t)(run->kind + (unsigned)work->sequence * 0x9E37); // odd: 65536 in sequence have different ones
     run->lanes_left = program->problem.lanes;

@@ -53,11 +53,12 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     return CLAB_OK;
 }
 
-// An average is divided when its sum is done, and calls that are compared wait for others.
+// An average is divided, and a bounce buffer copied out, when the work is done: the next may read that. And calls that
+// are compared wait for others.
 static bool may_follow(const struct clab_comm *comm, const struct clab_work *before, const struct clab_work *work)
 {
     return comm->begun <= comm->backend->collectives->queues && !comm->check.is_on && clab_native_is(before) &&
-           clab_native_is(work) && before->op != CLAB_AVG;
+           clab_native_is(work) && before->op != CLAB_AVG && !before->bounced.bytes;
 }
 
 // Begin the first collective and what the backend queues behind it, and go on with it.
@@ -195,6 +196,7 @@ void clab_work_forget(struct clab_comm *comm, enum clab_collective collective)
 {
     free_list(comm->spares[collective]);
     comm->spares[collective] = NULL;
+    comm->kept_from = comm->sequence;
 }
 
 static int start_message(struct clab_comm *comm, struct clab_work *work)
@@ -363,13 +365,18 @@ static int idle(struct clab_comm *comm, const struct clab_work *work)
     return comm->backend->idle(comm->endpoint, comm->wait_state.fruitless - 1) ? look_around(comm, work) : CLAB_OK;
 }
 
-// Done with it: it is free for the next.
+// Done with it: it is free for the next, unless another algorithm has been chosen since it was started.
 static void retire(struct clab_work *work)
 {
-    work->comm->unwaited -= work->algorithm != NULL;
-    work->comm->job->counts.waited_for++;
-    work->next = work->comm->spares[kind_of(work)];
-    work->comm->spares[kind_of(work)] = work;
+    struct clab_comm *comm = work->comm;
+    comm->unwaited -= work->algorithm != NULL;
+    comm->job->counts.waited_for++;
+    if (work->algorithm && work->sequence < comm->kept_from) {
+        free(work);
+        return;
+    }
+    work->next = comm->spares[kind_of(work)];
+    comm->spares[kind_of(work)] = work;
 }
 
 // `work` is done, and waited for: an exact clock must not be earlier than its end.

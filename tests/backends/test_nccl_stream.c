@@ -45,6 +45,20 @@ static int mix(struct clab_comm *comm, int rank)
     return CLAB_OK;
 }
 
+// Each sum adds what the one before it gives, in memory that a GPU does not reach: it is copied before and after.
+static int chain(struct clab_comm *comm, int rank)
+{
+    static float values[4];
+    struct clab_work *works[3];
+    (void)rank;
+    values[0] = 1;
+    for (int i = 0; i < 3; i++)
+        CLAB_TRY(clab_allreduce_start(comm, &values[i], &values[i + 1], 1, CLAB_F32, CLAB_SUM, &works[i]));
+    for (int i = 0; i < 3; i++)
+        CLAB_TRY(clab_work_wait(works[i]));
+    return values[3] == NRANKS * NRANKS * NRANKS ? CLAB_OK : CLAB_EWRONG;
+}
+
 static int give_a_stream(struct clab_comm *comm, int rank)
 {
     (void)rank;
@@ -75,6 +89,12 @@ static void test_a_schedule_waits_for_natives_and_they_for_it(void **state)
     assert_all_right(mix);
 }
 
+static void test_a_sum_of_a_sum_that_is_under_way(void **state)
+{
+    (void)state;
+    assert_all_right(chain);
+}
+
 static void test_a_backend_without_streams_says_so(void **state)
 {
     (void)state;
@@ -87,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_many_works_are_done_in_the_order_of_their_starts),
         TEST(test_a_schedule_waits_for_natives_and_they_for_it),
+        TEST(test_a_sum_of_a_sum_that_is_under_way),
         TEST(test_a_backend_without_streams_says_so),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);

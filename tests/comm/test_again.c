@@ -84,6 +84,27 @@ static int in_turns(struct clab_comm *comm, int rank)
     return wrong;
 }
 
+// Another algorithm is chosen while a work is under way: the same call takes the new one afterwards.
+static int choices(struct clab_comm *comm, int rank)
+{
+    static int32_t a[8];
+    struct clab_work *work;
+    int wrong = 0;
+    fill(mine, rank + 1);
+    poison(a);
+    CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "doubling", 1));
+    CLAB_TRY(clab_allreduce_start(comm, mine, a, 4, CLAB_I32, CLAB_SUM, &work));
+    CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "ring", 1));
+    CLAB_TRY(clab_work_wait(work));
+    wrong += CHECK(a, 4, 6, clab_allreduce(comm, mine, a, 4, CLAB_I32, CLAB_SUM));
+    if (strcmp(clab_comm_traffic(comm).algorithm, "ring") != 0) {
+        fprintf(stderr, "WRONG: %s runs after ring has been chosen\n", clab_comm_traffic(comm).algorithm);
+        wrong++;
+    }
+    CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "auto", 0));
+    return wrong;
+}
+
 static int repeat(int rank)
 {
     struct clab_comm *comm;
@@ -91,7 +112,7 @@ static int repeat(int rank)
     if (join(&comm))
         return NOT_JOINED;
     for (int times = 0; times < 2; times++)
-        wrong += sum_and_others(comm, rank) + roots(comm, rank) + in_turns(comm, rank);
+        wrong += sum_and_others(comm, rank) + roots(comm, rank) + in_turns(comm, rank) + choices(comm, rank);
     clab_comm_destroy(comm);
     clab_job_close(job);
     return wrong;

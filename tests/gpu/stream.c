@@ -5,6 +5,7 @@
 //
 // - A function of the host holds the stream, so that what is in it is seen not to have run yet.
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,13 +130,28 @@ static void test_average(struct test *t)
     check(t, 20, 1, "an average");
 }
 
+static void *open_later(void *gate)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    sem_post(gate);
+    return NULL;
+}
+
+// The second is the same call again, made while the stream is held.
 static void test_schedule(struct test *t)
 {
     must(clab_comm_set_algorithm(t->comm, CLAB_ALLREDUCE, "ring", 2));
-    give(t, 30);
-    must(clab_allreduce(t->comm, t->in, t->out, COUNT, CLAB_F32, CLAB_SUM));
-    get(t);
-    check(t, 30, (float)t->nranks, "a schedule");
+    for (int base = 30; base < 32; base++) {
+        pthread_t opener;
+        CUDA(cudaLaunchHostFunc(t->stream, hold, &t->gate));
+        give(t, (float)base);
+        if (pthread_create(&opener, NULL, open_later, &t->gate) != 0)
+            fail(t, "no thread can be started");
+        must(clab_allreduce(t->comm, t->in, t->out, COUNT, CLAB_F32, CLAB_SUM));
+        get(t);
+        pthread_join(opener, NULL);
+        check(t, (float)base, (float)t->nranks, base == 30 ? "a schedule" : "the same schedule again");
+    }
     must(clab_comm_set_algorithm(t->comm, CLAB_ALLREDUCE, "auto", 0));
 }
 
