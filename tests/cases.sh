@@ -61,6 +61,16 @@ draw_small() {
     PATH=$scratch/gnuplot:$PATH
 }
 
+# From now on, commlab is the program of a kit of its own that has only these claims: to compute what all claims are by the
+# model takes longer than the rest of a report (test_report.sh has all of them). take_kit_of_claims ID...
+take_kit_of_claims() {
+    local kit=$scratch/claims-$* IFS='|'
+    mkdir -p "$kit/build" && cp -r labs plots sim "$kit/" && cp "$commlab" "$build/probes.txt" "$kit/build/" &&
+        ln -s build/commlab "$kit/commlab" && rm "$kit/labs/claims.csv" &&
+        grep -E "^(#|id,|($*),)" labs/claims.csv >"$kit/labs/claims.csv" || exit 1
+    commlab=$kit/build/commlab
+}
+
 # leaves_no_folder COMMAND...: ended as soon as it has made a folder in TMPDIR, it dies of that signal, and the folder
 # is gone.
 leaves_no_folder() {

@@ -324,8 +324,11 @@ for q in ring tree doubling halving_doubling; do echo time/\$q/2097152,s,4,1,1e\
 
 # ---- a figure and the page ------------------------------------------------------------------------------------------
 
+reporter=$(take_kit_of_claims 6 && echo "$commlab") || exit 1
+plots=${reporter%/commlab}/plots
+
 draws_and_reports() {
-    run 0 "$commlab" report "$scratch/results" --output "$scratch/page" || return 1
+    run 0 "$reporter" report "$scratch/results" --output "$scratch/page" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
     for text in 'data:image/svg' '<h2>Lab 01: ' '<h2>Lab 07: ' '<th scope="col">residual_pct</th>' \
@@ -333,8 +336,8 @@ draws_and_reports() {
         why="no $text in the page"
         grep -qF "$text" "$scratch/page/index.html" || return 1
     done
-    why="$(cat "$build/plots/07-shm-10gbe-3.txt")"
-    [ -s "$build/plots/07-shm-10gbe-3.svg" ] && [ -s "$build/plots/07-shm-10gbe-3.png" ]
+    why="$(cat "$plots/07-shm-10gbe-3.txt")"
+    [ -s "$plots/07-shm-10gbe-3.svg" ] && [ -s "$plots/07-shm-10gbe-3.png" ]
 }
 
 draws_what_a_bench_measured() {
@@ -342,18 +345,17 @@ draws_what_a_bench_measured() {
     local sizes='-n 2 -b 8 -e 64 -f 8 --seconds 0.01s --net 10gbe'
     run 0 "$commlab" bench allreduce $sizes --algo doubling --csv "$scratch/bench/bench-a.csv" &&
         run 0 "$commlab" bench barrier gather $sizes --csv "$scratch/bench/bench-b.csv" &&
-        run 0 "$commlab" report "$scratch/bench" --output "$scratch/bench" || return 1
+        run 0 "$reporter" report "$scratch/bench" --output "$scratch/bench" || return 1
     why="gnuplot said: $(cat "$scratch/err")"
     [ ! -s "$scratch/err" ] || return 1
     for figure in a-allreduce a-prediction b-collectives b-prediction; do
         why="no figure $figure"
-        [ -s "$build/plots/bench-$figure.svg" ] || return 1
+        [ -s "$plots/bench-$figure.svg" ] || return 1
     done
-    rm -f "$build"/plots/bench-[ab]-*
 }
 
 says_which_package_draws() {
-    run 0 env PATH="$scratch/nothing" "$commlab" report "$scratch/results" --output "$scratch/page" ||
+    run 0 env PATH="$scratch/nothing" "$reporter" report "$scratch/results" --output "$scratch/page" ||
         return 1
     why="not one line: $(cat "$scratch/err")"
     [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q 'install gnuplot-nox' "$scratch/err" &&
@@ -361,7 +363,7 @@ says_which_package_draws() {
 }
 
 report_leaves_no_folder_when_it_is_ended() {
-    leaves_no_folder "$commlab" report "$scratch/results" --output "$scratch/page4"
+    leaves_no_folder "$reporter" report "$scratch/results" --output "$scratch/page4"
 }
 
 # Nor who draws: a gnuplot that takes its time.
@@ -369,7 +371,7 @@ report_leaves_no_gnuplot_when_it_is_ended() {
     local report gnuplot i
     mkdir -p "$scratch/slow" && printf '#!/bin/sh\necho $$ >%s.tmp\nmv %s.tmp %s\nexec sleep 60\n' \
         "$scratch/drawing"{,,} >"$scratch/slow/gnuplot" && chmod +x "$scratch/slow/gnuplot" || return 1
-    PATH=$scratch/slow:$PATH "$commlab" report "$scratch/results" --output "$scratch/page5" \
+    PATH=$scratch/slow:$PATH "$reporter" report "$scratch/results" --output "$scratch/page5" \
         >"$scratch/out" 2>"$scratch/err" &
     report=$!
     why='no gnuplot was started' && appears "$scratch/drawing" && kill -TERM $report || return 1
@@ -387,7 +389,7 @@ report_leaves_no_gnuplot_when_it_is_ended() {
 }
 
 reports_nothing_without_results() {
-    run 1 "$commlab" report "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
+    run 1 "$reporter" report "$scratch/empty" --output "$scratch/page2" && why="$(cat "$scratch/err")" &&
         grep -q 'commlab lab 07' "$scratch/err" && [ ! -e "$scratch/page2/index.html" ] && [ ! -e "$scratch/empty" ]
 }
 

@@ -10,24 +10,27 @@ columns=lab,program,backend,net,ranks,quantity,unit,value,low,high,predicted,res
 # verdict ID: the verdict on that claim, which is the last cell of its row.
 verdict() { grep "^$1," "$scratch/page/claims.csv" | sed 's/.*,//'; }
 
-# Made up: an iteration with its communicator takes 3 s, a tree takes half of the ring's time; then less of both.
-judges_claims_by_numbers() {
-    local results=$scratch/claimed seconds ring expected
+# judges PROGRAM CLAIMS VERDICT SECONDS RING: of results that are made up, in which an iteration with its communicator takes SECONDS,
+# and the ring RING times as long as the tree.
+judges() {
+    local results=$scratch/claimed
     mkdir -p "$results"
-    for expected in 'as claimed' 'less than claimed'; do
-        [ "$expected" = 'as claimed' ] && seconds=3 ring=2 || seconds=0.5 ring=1.1
-        printf '%s\n' '# emulate: 1gbe' $columns "01,before,shm,1gbe,2,iteration/16,s,$seconds,,,," \
-            01,before,shm,1gbe,4,iteration/16,s,99,,,, >"$results/01-shm-1gbe-2.csv"
-        printf '%s\n' $columns 07,after,shm,none,4,time/ring/8,s,9,,,, "07,after,shm,none,4,time/ring/64,s,$ring,,,," \
-            07,after,shm,none,4,time/tree/64,s,1,,,, >"$results/07-shm-none-4.csv"
-        run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --output "$scratch/page" || return 1
-        why=$(cat "$scratch/page/claims.csv")
-        [ "$(grep -c '^[0-9]' <<<"$why")" -eq 11 ] && [[ $(verdict 5) == "here $expected; by the model"* ]] &&
-            [[ $(verdict 7) == "here $expected; by the model"* ]] && grep -q '(2 ranks, shm, wire 1gbe)' <<<"$why" &&
-            [[ $(verdict 8) == 'here not measured; by the model '* ]] &&
-            grep -q 'not measured, because no switch' <<<"$why" &&
-            grep -q '<h2>Published claims</h2>' "$scratch/page/index.html" || return 1
-    done
+    printf '%s\n' '# emulate: 1gbe' $columns "01,before,shm,1gbe,2,iteration/16,s,$4,,,," \
+        01,before,shm,1gbe,4,iteration/16,s,99,,,, >"$results/01-shm-1gbe-2.csv"
+    printf '%s\n' $columns 07,after,shm,none,4,time/ring/8,s,9,,,, "07,after,shm,none,4,time/ring/64,s,$5,,,," \
+        07,after,shm,none,4,time/tree/64,s,1,,,, >"$results/07-shm-none-4.csv"
+    run 0 env PATH="$scratch/nothing" "$1" report "$results" --output "$scratch/page" || return 1
+    why=$(cat "$scratch/page/claims.csv")
+    [ "$(grep -c '^[0-9]' <<<"$why")" -eq "$2" ] && [[ $(verdict 5) == "here $3; by the model"* ]] &&
+        [[ $(verdict 7) == "here $3; by the model"* ]] && grep -q '(2 ranks, shm, wire 1gbe)' <<<"$why" &&
+        [[ $(verdict 8) == 'here not measured; by the model '* ]] &&
+        grep -q 'not measured, because no switch' <<<"$why" &&
+        grep -q '<h2>Published claims</h2>' "$scratch/page/index.html"
+}
+judges_claims_by_numbers() {
+    local three
+    three=$(take_kit_of_claims 5 7 8 && echo "$commlab") && judges "$three" 3 'less than claimed' 0.5 1.1 &&
+        judges "$commlab" 11 'as claimed' 3 2
 }
 # 64 A100 on 100 Gb/s: each claim of time that the simulator prices has a number, and the hardware it is of.
 models_each_claim_but_that_on_memory() {
@@ -38,7 +41,8 @@ models_each_claim_but_that_on_memory() {
 
 # An interval that reaches from below the claim into it; and a lab that compares two backends.
 says_perhaps_where_an_interval_allows_more() {
-    local results=$scratch/perhaps
+    local results=$scratch/perhaps commlab=$commlab
+    take_kit_of_claims 1 3
     mkdir -p "$results"
     printf '%s\n' $columns 02,after/before,shm,none,2,ratio,1,1.1,1.0,1.3,, >"$results/02-shm-none-2.csv"
     printf '%s\n' $columns 04,before,gloo,none,2,time/8,s,8,,,, 04,after,shm,none,2,time/8,s,1,,,, \
@@ -90,5 +94,6 @@ writes_pages_that_play_lab_07() {
 }
 
 check_with inih judges_claims_by_numbers models_each_claim_but_that_on_memory says_perhaps_where_an_interval_allows_more
+take_kit_of_claims 6
 check_each reads_what_a_spreadsheet_has_saved names_backends_once writes_pages_that_play_lab_07
 exit $failed

@@ -5,13 +5,7 @@
 # Usage: test_report_benchmarks.sh [BUILD].
 
 . tests/cases.sh
-
-# A kit of its own with one claim: to compute what all claims are by the model takes ten times as long as the rest of a
-# report (test_report.sh has all of them).
-kit=$scratch/kit
-mkdir -p "$kit/build" "$kit/labs" && cp -r plots sim "$kit/" && cp "$commlab" "$kit/build/" && grep -E '^(#|id,|6,)' labs/claims.csv >"$kit/labs/claims.csv" &&
-    ln -s build/commlab "$kit/commlab" || exit 1
-commlab=$kit/build/commlab
+take_kit_of_claims 6
 
 columns=collective,algorithm,backend,ranks,bytes,count,type,op,root,inplace,mode,usec,usec_low,usec_high,algbw_GBps,busbw_GBps,wrong
 more=device,machine,num_warmup,oversubscribed,status,reason

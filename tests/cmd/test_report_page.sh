@@ -5,6 +5,7 @@
 # Usage: test_report_page.sh [BUILD].
 
 . tests/cases.sh
+take_kit_of_claims 6
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 results=$scratch/results page=$scratch/page
 

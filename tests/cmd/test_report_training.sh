@@ -5,6 +5,7 @@
 # Usage: test_report_training.sh [BUILD].
 
 . tests/cases.sh
+take_kit_of_claims 6
 results=$scratch/results page=$scratch/page
 
 train() { run 0 env PATH="$scratch/nothing" "$commlab" report "$results" --training --output "$page" "$@"; }
