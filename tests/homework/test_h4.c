@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Homework h4: the reference has all points on every machine, the starter has few, and each typical mistake is named.
+// Homework h4: the reference has all points on every machine, the starter has few, and each typical mistake is
+// named. Takes long.
 
 // clang-format off
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # commlab grade h4 in the sandbox: all points for the reference, the same bytes whatever the machine does, and its own harm
-# for code that harms. Usage: test_h4.sh [BUILD].
+# for code that harms. Usage: test_h4.sh [BUILD]. Takes long.
 #
 # Without CLAB_TEST_FULL=1, three students for twenty; test_grade.sh grades h2 on a busy machine, and test_h2.c ends what is
 # endless.

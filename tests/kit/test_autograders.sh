@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `make gradescope` and `make classroom`: what they make grades in copies of those platforms' folders, with and without
-# namespaces. Usage: test_autograders.sh [BUILD].
+# namespaces. Usage: test_autograders.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 if [ "$build" != build ] || [ ! -e build/objects ]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `make handout`: what a student unpacks works with a compiler and make alone, and holds no solution.
-# tests/handout_root.sh does the same in a bare Debian. Usage: test_handout.sh [BUILD].
+# tests/handout_root.sh does the same in a bare Debian. Usage: test_handout.sh [BUILD]. Takes long.
 
 . tests/cases.sh
 if [ "$build" != build ] || [ ! -e build/objects ]; then
