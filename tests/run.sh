@@ -18,8 +18,8 @@
 # - CLAB_TEST_JOBS tests run at a time (three per core, but at most 6): most of them wait most of the time.
 #   Those that say `Waits long` in their first lines are started first, since others compute meanwhile, and then those that
 #   say `Takes long`, so that none is left over at the end. Those that
-#   judge how long something takes come after the others: `Runs late`, one per core and at most two at a time, since
-#   they wait; and then `Runs alone`, one by one.
+#   judge how long something takes come after the others: `Runs late`, four at a time, or one where there is one core,
+#   since they wait; and then `Runs alone`, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
 #   last line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing
 #   failed.
@@ -166,7 +166,7 @@ for source in "${waiting[@]}" "${long[@]}" "${short[@]}"; do
 done
 settle 1
 for source in "${late[@]}"; do
-    start "$source" $(($(nproc) < 2 ? 1 : 2))
+    start "$source" $(($(nproc) < 2 ? 1 : 4))
 done
 for source in "${alone[@]}"; do
     start "$source" 1
