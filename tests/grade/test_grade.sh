@@ -4,16 +4,17 @@
 # form that others read; one clear line for each mistake.
 # Usage: test_grade.sh [BUILD]. Takes long.
 #
-# Without CLAB_TEST_FULL=1, two gradings stand for five, a class of 7 for one of 21, and two cheats for six.
+# Without CLAB_TEST_FULL=1, one grading stands for five, a class of 5 for one of 21, four homeworks for five, since the class has
+# h2, and two cheats for six.
 
 . tests/cases.sh
 subject=("$commlab" grade)
 reference=tests/homework/h2/reference.c
 echo 'a salt for tests alone' >"$scratch/salt"
-again=5 half=10 asked='ann bob cid' hostile='fork_bomb signal_all write_outside background forged memory'
+again=5 half=10 asked='ann bob cid' of='h1 h2 h3 h4 h5' hostile='fork_bomb signal_all write_outside background forged memory'
 if ! is_full; then
-    leave_out $((2 * 3 + 3 * 14 + 5 + 2 * 4)) # gradings: alone, of a class, of each homework, of cheats
-    again=2 half=3 asked='ann bob' hostile='fork_bomb signal_all'
+    leave_out $((2 * 4 + 3 * 16 + 7 + 2 * 4)) # gradings: alone, of a class, of each homework, of cheats
+    again=1 half=2 asked='ann bob' of='h1 h3 h4 h5' hostile='fork_bomb signal_all'
 fi
 
 # grades NAME WORDS...: into $scratch/NAME.* files.
@@ -199,7 +200,7 @@ asks_each_student_two_questions() {
 asks_of_each_homework() {
     local id class=$scratch/asked student n
     n=$(wc -w <<<"$asked")
-    for id in h1 h2 h3 h4 h5; do
+    for id in $of; do
         for student in $asked; do
             mkdir -p "$class/$id/$student" && cp labs/homework/$id/starter/* "$class/$id/$student/" || return 1
         done
