@@ -127,31 +127,26 @@ copy_homework() {
 # No page compares with a file that is not there.
 uncompare_pages() { sed -i '/^    diff .*after\.c$/d' "$to"/labs/*/lab.md; }
 
-# mark_absent PAGE: a link to a file that is not here becomes its text. Where that is a path, and where a code span is the path of a
+# Of all pages: a link to a file that is not here becomes its text. Where that is a path, and where a code span is the path of a
 # source that is not here, the page says so, once per path. Commands stay as they are: no code block and no part of a span changes.
-mark_absent() {
-    PAGE_FOLDER=$(dirname "$1") TO=$to perl -0777 -pi -e '
+mark_pages() {
+    find "$to" -name '*.md' -print0 | TO=$to xargs -0 perl -0777 -pi -e '
         BEGIN { open my $list, "<", "$ENV{TO}/sources"; my @all = split "\n", <$list>; %lost = map { $_ => 1 } grep { !-e "$ENV{TO}/$_" } @all; }
         sub unlink_text {
             my ($text, $target) = @_;
-            return "[$text]($target)" if $target =~ /^#/ || -e "$ENV{PAGE_FOLDER}/" . ($target =~ s/#.*//r);
+            return "[$text]($target)" if $target =~ /^#/ || -e "$folder/" . ($target =~ s/#.*//r);
             return $text =~ m{^[\w-]*[./][\w./-]+$} ? "$text (not in this copy)" : $text;
         }
         sub mark { my $path = shift; return "`$path`" . ($lost{$path} && !$said{$path}++ ? " (not in this copy)" : ""); }
+        $folder = $ARGV =~ s{/[^/]*$}{}r;
+        %said = ();
         $_ = join "", map {
             unless (/^```/ || /^    /) {
                 s/\[([^][]*)\]\(([^):]*)\)/unlink_text($1, $2)/ge;
                 s{`([\w.-]+(?:/[\w.-]+)+)`}{mark($1)}ge;
             }
             $_;
-        } split /(^```.*?^```$|^    [^\n]*$)/ms;' "$1"
-}
-
-mark_pages() {
-    local page
-    find "$to" -name '*.md' -print0 | while IFS= read -r -d '' page; do
-        mark_absent "$page" || return
-    done
+        } split /(^```.*?^```$|^    [^\n]*$)/ms;'
 }
 
 # How a student's program is compiled: as here, but with the archives of build/lib first.

@@ -155,7 +155,7 @@ has_no_file_that_solves() {
 
 # solutions: each solution's path, and behind it the files of the same exercise that a student has anyway.
 solutions() {
-    local file
+    local file unit
     for file in labs/*/after.c labs/primer/*/after.c; do
         echo "$file" "${file%after.c}"{before.c,*.h}
     done
@@ -163,34 +163,40 @@ solutions() {
         echo "$file" "${file%key.md}"lab.md
     done
     for file in tests/halfway/*/*.c; do
-        echo "$file" labs/{,primer/}"$(basename "$(dirname "$file")")"-*/{before.c,*.h}
+        unit=${file#tests/halfway/}
+        echo "$file" labs/{,primer/}"${unit%%/*}"-*/{before.c,*.h}
     done
     for file in tests/homework/*/reference*.c tests/homework/*/wrong/*.c; do
-        echo "$file" "labs/homework/$(sed 's|tests/homework/\([^/]*\)/.*|\1|' <<<"$file")"/{*.h,harness*.c,driver*.c,try*.c,starter/*} \
-            core/schedule/algorithms/ring.c
+        unit=${file#tests/homework/}
+        echo "$file" "labs/homework/${unit%%/*}"/{*.h,harness*.c,driver*.c,try*.c,starter/*} core/schedule/algorithms/ring.c
     done
 }
 
 # trimmed FILE...: their lines without the space around them.
 trimmed() { sed -E 's/^[[:space:]]+//; s/[[:space:]]+$//' /dev/null "$@"; }
 
-# own_lines FILE OTHER...: the lines of FILE that say something, and that no OTHER has.
+# own_lines: of each solution, the lines that say something, and that no other file of its exercise has, as "SOLUTION: LINE".
 own_lines() {
-    local file=$1
-    shift
-    awk '{ gsub(/^[[:space:]]+|[[:space:]]+$/, "") }
-        FILENAME != file { others[$0]; next }
-        length >= 45 && !/^(\/\/|#include|static (const|int|void|float|double|size_t) [a-z_]+;)/ && !($0 in others)' file="$file" "$@" "$file"
+    solutions | awk '
+        function read(file) { if ((getline line < file) <= 0) return 0; gsub(/^[[:space:]]+|[[:space:]]+$/, "", line); return 1 }
+        {
+            split("", others)
+            for (i = 2; i <= NF; i++) {
+                while (read($i)) others[line]
+                close($i)
+            }
+            while (read($1))
+                if (length(line) >= 45 && line !~ /^(\/\/|#include|static (const|int|void|float|double|size_t) [a-z_]+;)/ && !(line in others))
+                    print $1 ": " line
+            close($1)
+        }'
 }
 
 # shown_lines: of all solutions, the lines that the handout shows, as "SOLUTION: LINE".
 shown_lines() {
-    local file others # a solution's own lines are found once
     find "$here" -type f \( -name '*.c' -o -name '*.h' -o -name '*.md' -o -name '*.txt' -o -name '*.conf' -o -name '*.gp' \) \
         -not -path "$here/work/*" -exec cat {} + | trimmed - >"$scratch/given"
-    [ -s "$scratch/own" ] || while read -r file others; do
-        own_lines "$file" $others | sed "s|^|$file: |"
-    done < <(solutions) >"$scratch/own"
+    [ -s "$scratch/own" ] || own_lines >"$scratch/own" # they are found once
     awk 'NR == FNR { given[$0]; next } { line = $0; sub(/^[^:]*: /, "", line) } line in given' "$scratch/given" "$scratch/own"
 }
 has_no_line_of_a_solution() {
@@ -206,25 +212,27 @@ would_find_a_line_of_a_solution() {
     grep -q '^labs/09-compression/after.c: ' "$scratch/out"
 }
 
-# own_functions FILE OTHER...: the names of functions that FILE defines, and that neither an OTHER nor the library mentions.
+# own_functions FILE OTHER...: the names of functions that FILE defines, that the handout has a symbol of, and that neither an OTHER nor
+# the library mentions. The files of the exercise are read where a name is left.
 own_functions() {
-    local file=$1
+    local file=$1 names
     shift
-    grep -oE '^[a-z][A-Za-z0-9_ *]*[ *]([a-z_0-9]+)\(' "$file" | grep -oE '[a-z_0-9]+\($' | tr -d '(' | sort -u | grep -vxF -f "$scratch/common" |
-        grep -vxF -e main -f <(grep -ohE '[a-z_0-9]+\(' /dev/null "$@" | tr -d '(')
+    names=$(sed -nE 's/^[a-z][A-Za-z0-9_ *]*[ *]([a-z_0-9]+)\(.*/\1/p' "$file" | grep -xF -f "$scratch/symbols" | grep -vx main)
+    [ -z "$names" ] || sort -u <<<"$names" | grep -vxF -f <(grep -ohE '[a-z_0-9]+\(' /dev/null "$@" | tr -d '(')
 }
 has_no_symbol_of_a_solution() {
     local file others found
     (programs; echo "$here/build/libcommlab.a") | while read -r file; do
         nm -A "$file" 2>/dev/null
         nm -AD "$file" 2>/dev/null
-    done | awk '$(NF - 1) ~ /^[TtDdBbRrWV]$/ { print $NF }' | sort -u >"$scratch/symbols"
+    done | awk '$(NF - 1) ~ /^[TtDdBbRrWV]$/ { print $NF }' | sort -u >"$scratch/all_symbols"
     cat core/*/*.c core/*/*/*.c sim/*/*.c backends/*/*.c | grep -oE '[a-z_0-9]+\(' | tr -d '(' | sort -u >"$scratch/common"
     why="no symbols at all"
-    grep -qx clab_allreduce "$scratch/symbols" || return 1
+    grep -qx clab_allreduce "$scratch/all_symbols" || return 1
+    sort "$scratch/all_symbols" "$scratch/common" "$scratch/common" | uniq -u >"$scratch/symbols" # not the library's
     while read -r file others; do
         [[ $file == */after.c || $file == *reference* ]] || continue
-        found=$(own_functions "$file" $others | grep -xF -f "$scratch/symbols")
+        found=$(own_functions "$file" $others)
         why="$file: $found"
         [ -z "$found" ] || return 1
     done < <(solutions)
