@@ -21,14 +21,22 @@ is_short() {
 
 # links_of PAGE: where each leads, seen from the kit's folder, as PATH or PATH#HEADING.
 links_of() {
-    local link kept=$scratch/links-${1//\//,}
+    local kept=$scratch/links-${1//\//,}
     [ ! -e "$kept" ] || { cat "$kept"; return; }
-    for link in $(sed '/^```/,/^```/d' "$1" | grep -o '](\([^):]*\))' | sed 's/.*(\(.*\))/\1/'); do
-        case $link in
-        '#'*) echo "$1$link" ;;
-        *) realpath -m --relative-to=. "$(dirname "$1")/${link%%#*}" | sed "s|\$|${link#"${link%%#*}"}|" ;;
-        esac
-    done | tee "$kept"
+    sed '/^```/,/^```/d' "$1" | grep -o '](\([^):]*\))' | sed 's/.*(\(.*\))/\1/' | awk -v page="$1" '
+        BEGIN { folder = page; if (!sub(/\/[^\/]*$/, "", folder)) folder = "" }
+        /^#/ { print page $0; next }
+        {
+            heading = index($0, "#") ? substr($0, index($0, "#")) : ""
+            n = split(folder "/" substr($0, 1, length($0) - length(heading)), part, "/")
+            path = ""
+            for (i = 1; i <= n; i++)
+                if (part[i] == ".." && path ~ /[^.\/]/)
+                    sub(/\/?[^\/]*$/, "", path)
+                else if (part[i] != "" && part[i] != ".")
+                    path = path (path == "" ? "" : "/") part[i]
+            print (path == "" ? "." : path) heading
+        }' | tee "$kept"
 }
 
 # headings_of PAGE: as links name them.
@@ -36,21 +44,20 @@ headings_of() {
     sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | tr ' ' - | sed 's/[^a-z0-9_-]//g'
 }
 
-# kept_headings PAGE: a file that holds them, which is written once.
-kept_headings() {
-    local kept=$scratch/headings-${1//\//,}
-    [ -e "$kept" ] || headings_of "$1" >"$kept"
-    echo "$kept"
-}
 links_to_what_exists() {
     local page link
     for page in "${pages[@]}"; do
         for link in $(links_of "$page"); do
             why="$page: there is no $link"
             [ -e "${link%#*}" ] || return 1
-            [[ $link != *#* ]] || grep -qx -- "${link#*#}" "$(kept_headings "${link%#*}")" || return 1
+            [[ $link != *#* ]] || echo "$link"
         done
-    done
+    done >"$scratch/wanted"
+    for page in $(cut -d'#' -f1 "$scratch/wanted" | sort -u); do
+        headings_of "$page" | sed "s|^|$page#|"
+    done >"$scratch/headings"
+    why="there is no $(grep -vxF -f "$scratch/headings" "$scratch/wanted")"
+    [ "$why" = 'there is no ' ]
 }
 
 # Every page can be found by who starts at README.md.
