@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Takes long: 45 jobs in virtual time.
-// commlab bottleneck names each of lab 12's faults, from five seeds each, and names none in five jobs without a fault.
+// Takes long: 45 jobs in virtual time, 18 unless CLAB_TEST_FULL is set.
+// commlab bottleneck names each of lab 12's faults, from five (two) seeds each, and names none in five (two) jobs without a
+// fault.
 
 #include "tests/fixtures/capture.h"
 #include "tests/fixtures/needs.h"
@@ -14,7 +15,7 @@
 #include "core/base/err.h"
 #include "sim/sim.h"
 
-enum { RANKS = 4, SEEDS = 5 * FAULTS };
+enum { RANKS = 4 };
 
 // The word behind "Likely cause: ", and what the remedy is said to save of a step, in percent.
 static void ask(unsigned seed, char word[32], double *percent_p)
@@ -38,13 +39,16 @@ static void ask(unsigned seed, char word[32], double *percent_p)
     assert_int_equal(pclose(out), 0);
 }
 
-static void test_each_fault_is_named_from_five_seeds_and_no_job_that_is_well_is_accused(void **state)
+static void test_each_fault_is_named_from_several_seeds_and_no_job_that_is_well_is_accused(void **state)
 {
     (void)state;
     needs_jansson();
     needs_inih();
     int named[FAULTS] = {0};
-    for (unsigned seed = 0; seed < SEEDS; seed++) {
+    const int each = getenv("CLAB_TEST_FULL") ? 5 : 2;
+    if (each < 5)
+        print_message("left out: %d\n", (5 - each) * FAULTS);
+    for (unsigned seed = 0; seed < (unsigned)(each * FAULTS); seed++) {
         char word[32];
         double percent;
         const enum fault fault = fault_of(seed);
@@ -55,7 +59,7 @@ static void test_each_fault_is_named_from_five_seeds_and_no_job_that_is_well_is_
         named[fault]++;
     }
     for (int f = 0; f < FAULTS; f++)
-        assert_int_equal(named[f], 5);
+        assert_int_equal(named[f], each);
 }
 
 // ---- networks with something wrong -----------------------------------------------------------------------------
@@ -132,7 +136,7 @@ static void test_what_can_not_be_wrong_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fault_is_named_from_five_seeds_and_no_job_that_is_well_is_accused),
+        cmocka_unit_test(test_each_fault_is_named_from_several_seeds_and_no_job_that_is_well_is_accused),
         cmocka_unit_test(test_a_slow_interface_slows_bytes_alone),
         cmocka_unit_test(test_a_window_slows_messages_that_do_not_fit_into_it),
         cmocka_unit_test(test_losses_are_as_many_as_was_said_and_the_same_each_time),

@@ -26,6 +26,7 @@ fits_no_model_to_it() {
 }
 
 why=$(tests/far/build.sh "$CLAB_BACKENDS" 2>&1) || { echo "not ok builds"; echo "$why" | sed 's/^/# /'; exit 1; }
+leave_out 3 # numbers of ranks (test_conformance.c)
 check_each conforms refuses_to_emulate_a_network_over_it fits_no_model_to_it
 # With nvcc the fakes show it of every lab (test_labs_nccl.sh): two are enough then.
 labs='03 06'
