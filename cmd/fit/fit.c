@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mix.h"
 #include "core/base/options.h"
 #include "core/base/output.h"
 #include "core/base/units.h"
@@ -22,6 +23,8 @@
 #include "core/comm/job.h"
 #include "core/job/job.h"
 #include "sim/net/net.h"
+
+#define FENCE_KEY UINT64_C(0x6669747461206172) // the key of this fence
 
 enum { RANKS = 2, SECONDS_AT_MOST = 60 };
 
@@ -201,18 +204,25 @@ static int agree(struct fit_session *session, struct clab_comm *comm)
     return CLAB_OK;
 }
 
+// Who ends first ends the job: nobody does before rank 0 has said why.
+static int say_that_there_is_no_model(struct clab_job *job)
+{
+    char mine = 0, all[CLAB_MAX_RANKS];
+    const struct clab_fence fence = {.key = clab_mix(FENCE_KEY, 0), .quiet = true};
+    if (job->rank == 0)
+        clab_error("fit: %s moves a GPU's memory, for which there is no model to fit: predict with a described network "
+                   "(`commlab nets`), or measure with `commlab bench`",
+                   clab_job_backend(job));
+    job->bootstrap->exchange(job->bootstrap, fence, &mine, sizeof mine, all);
+    return CLAB_EUNSUPPORTED;
+}
+
 static int run_rank(struct fit_session *session, struct clab_job *job)
 {
     struct clab_comm *comm;
     struct fit_ranks ranks;
-    if (!job->backend->reaches(job->domain, job)) {
-        if (job->rank == 0)
-            clab_error(
-                "fit: %s moves a GPU's memory, for which there is no model to fit: predict with a described network "
-                "(`commlab nets`), or measure with `commlab bench`",
-                clab_job_backend(job));
-        return CLAB_EUNSUPPORTED;
-    }
+    if (!job->backend->reaches(job->domain, job))
+        return say_that_there_is_no_model(job);
     session->backend = job->backend; // another may wrap the one that was asked for
     session->reach.protocols = &job->backend->protocols;
     session->across = job->bootstrap->local_ranks < RANKS;
