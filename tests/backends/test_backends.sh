@@ -70,13 +70,12 @@ loads_a_plugin_into_a_lab() {
 symbols() { nm -D "--$1-only" "$2" | grep -o '\<clab_[a-z0-9_]*$' | sort -u; }
 exports_to_plugins_what_they_need() { # each plugin of this build, from each lab
     local file lab
+    for file in "$build"/backends/*.so; do
+        [ ! -e "$file" ] || symbols undefined "$file"
+    done | sort -u >"$scratch/needed"
     for lab in "$build"/labs/*/before "$build"/labs/*/after "$build/commlab"; do
-        symbols defined "$lab" >"$scratch/defined"
-        for file in "$build"/backends/*.so; do
-            [ -e "$file" ] || continue
-            why="$lab lacks what $file needs: $(symbols undefined "$file" | comm -23 - "$scratch/defined")"
-            [[ $why == *': ' ]] || return 1
-        done
+        why="$lab lacks what a plugin needs: $(symbols defined "$lab" | comm -23 "$scratch/needed" -)"
+        [[ $why == *': ' ]] || return 1
     done
 }
 names_plugins_among_what_there_is() {
