@@ -19,7 +19,7 @@ has_its_closing_lines() {
 }
 
 measures_predicts_and_ends_with_four_lines() {
-    run 0 -e 16 --seconds 0 --net 1gbe --no-plot && has_its_closing_lines
+    run 0 -e $(is_full && echo 16 || echo 8) --seconds 0 --net 1gbe --no-plot && has_its_closing_lines
 }
 judges_files_again() {
     for round in 1 2; do

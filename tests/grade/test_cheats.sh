@@ -35,8 +35,8 @@ is_caught() {
     [ -n "$says" ] && [ "$(score)" = "${points:-0.00}" ] && grep -qE -- "$says" "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
 }
 all=$(cd tests/cheats && echo *.c | sed 's/\.c\b//g')
-quick='before_main cached_answer connection endless exit_early fills_disk fork_bomb forged huge_result includes_device includes_reference link_result
-    memory own_main reads_grader reads_reference signal_all write_outside'
+quick='before_main connection endless exit_early fills_disk fork_bomb forged includes_reference link_result
+    memory reads_grader reads_reference signal_all write_outside'
 waiting=' endless flood_of_warnings macro_bomb '
 if is_full; then quick=$all; fi
 for name in $all; do

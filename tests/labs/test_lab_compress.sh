@@ -87,7 +87,8 @@ says_on_the_plain_laptop_why_it_loses() {
 runs_over_an_emulated_wire_and_on_ofi() {
     lab --pairs 1 --iterations 12 && [[ $csv == */09-shm-100mbit-2.csv ]] || return 1
     grep -q '✓ libfabric' "$build/probes.txt" || return 0
-    lab --backend ofi --emulate none --pairs 1 --iterations 12
+    leave_out 1
+    ! is_full || lab --backend ofi --emulate none --pairs 1 --iterations 12
 }
 
 # The time to a loss is told as the figure draws it: steps before that one, by the time of a step; ten are float32's.

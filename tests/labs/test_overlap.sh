@@ -56,11 +56,11 @@ traces_have_both_lanes() {
 }
 
 says_who_makes_progress() {
-    lab wire --emulate 1gbe --pairs 1 --options 2000 || return 1
+    lab wire --emulate 1gbe --no-sweep --pairs 1 --options 2000 || return 1
     why=$(cat "$scratch/out")
     grep -q '^# progress beside computation: thread (the wire is emulated' "$scratch/out" &&
         grep -q '^# progress: thread' "$scratch/wire/02-shm-1gbe-2.csv" || return 1
-    CLAB_PROGRESS=manual lab plain --emulate none --pairs 1 --options 2000 || return 1
+    CLAB_PROGRESS=manual lab plain --emulate none --no-sweep --pairs 1 --options 2000 || return 1
     why=$(cat "$scratch/out")
     grep -q 'manual (CLAB_PROGRESS says so), so expect little overlap or none' "$scratch/out"
 }
