@@ -315,8 +315,9 @@ grades_none_again_that_has_not_changed() {
         --salt "$scratch/salt" && why=$(diff "$scratch/before" "$scratch/class/h2.csv" | grep '^>') &&
         [ "$why" = '> starts01,h2,80,graded,80,30,15,20,15,' ] && grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
 }
-grades_all_again_with_another_salt() {
+grades_all_again_with_another_salt() { # one student is all
     echo 'another salt for tests' >"$scratch/salt2"
+    rm -r "$scratch"/class/{eve,starts*,right0[2-9],right10,h2.person.csv} 2>/dev/null
     graded_class "$scratch/class" --homework h2 --salt "$scratch/salt2" && why="right01 was not graded again" &&
         ! grep -q '^# mine' "$scratch/class/h2.results/right01.csv"
 }
