@@ -16,5 +16,5 @@ struct clab_graph;
 int clab_graph_record(struct clab_comm *comm, int (*calls)(void *of), void *of, struct clab_graph **graph_p);
 // Start all of it, as one work.  errors: as those of a collective's start
 int clab_graph_start(struct clab_graph *graph, struct clab_work **work_p);
-// No work of it is under way, or its communicator has failed. NULL is fine.
+// Before its communicator is destroyed. No work of it is under way, or the communicator has failed. NULL is fine.
 void clab_graph_free(struct clab_graph *graph);

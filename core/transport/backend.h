@@ -66,13 +66,13 @@ struct clab_answer {
     size_t bytes_across;                         // of bytes_sent: to other hosts
 };
 
-// Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
-// As the library names them; "" where it has none.
+// What the library ran, as it names it; "" where it has no name.
 struct clab_ran {
     char algorithm[16], protocol[16];
     int channels;
 };
 
+// Collectives that a backend runs by itself: a library's own, or the schedules that the communicator has chosen.
 // All members start those of an endpoint in the same order.
 struct clab_collectives {
     // All calls come here, also those with an algorithm. The members' calls are then compared, at no cost.
