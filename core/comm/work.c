@@ -418,9 +418,9 @@ int clab_work_wait_until(struct clab_work *work, double deadline, bool *done_p)
         }
     }
     *done_p = work->done;
-    if (work->done) {
-        settle(work);
-        retire(work);
-    }
-    return work->done ? CLAB_OK : err; // what is not done stays in its list, and is freed with the communicator
+    if (!work->done)
+        return err; // it stays in its list, and is freed with the communicator
+    settle(work);
+    retire(work);
+    return CLAB_OK;
 }
