@@ -81,6 +81,18 @@ static void copy(const struct clab_comm *comm, void *out, const void *in, size_t
         comm->backend->device->copy(out, in, bytes);
 }
 
+// What the caller's stream has been given before may write `in`. A copy to a device may read memory of malloc at once,
+// whatever it is to follow: so the device is waited for.
+static int copy_in(const struct clab_comm *comm, void *memory, const void *in, size_t bytes)
+{
+    if (bytes && comm->has_stream) {
+        CLAB_TRY(comm->backend->lanes(comm->endpoint, 0));
+        CLAB_TRY(comm->backend->device->finish());
+    }
+    copy(comm, memory, in, bytes);
+    return CLAB_OK;
+}
+
 void clab_bounce_end(struct clab_comm *comm, struct clab_bounced *b)
 {
     copy(comm, b->out, b->result, b->bytes);
@@ -101,7 +113,7 @@ int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *t, struct
     CLAB_TRY(take(comm, bytes, &b->buffers[0]));
     char *memory = b->buffers[0]->memory;
     if (sends) {
-        copy(comm, memory, t->src, bytes);
+        CLAB_TRY(copy_in(comm, memory, t->src, bytes));
         t->src = memory;
         return CLAB_OK;
     }
@@ -145,10 +157,15 @@ static int bounce_one(struct clab_comm *comm, struct clab_work *work, size_t in,
         return CLAB_OK;
     CLAB_TRY(take(comm, in > out ? in : out, &work->bounced.buffers[0]));
     char *memory = work->bounced.buffers[0]->memory;
-    copy(comm, memory + in_at, work->in, in);
+    CLAB_TRY(copy_in(comm, memory + in_at, work->in, in));
     work->in = memory + in_at;
     expect_result(work, memory + out_at, out);
     return CLAB_OK;
+}
+
+bool clab_bounce_waits(const struct clab_comm *comm, const struct clab_work *work)
+{
+    return comm->has_stream && !is_reached(comm, work->in);
 }
 
 int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work)
@@ -163,7 +180,7 @@ int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work)
         return bounce_one(comm, work, in, out);
     if (in && !reaches_in) {
         CLAB_TRY(take(comm, in, &buffers[0]));
-        copy(comm, buffers[0]->memory, work->in, in);
+        CLAB_TRY(copy_in(comm, buffers[0]->memory, work->in, in));
         work->in = buffers[0]->memory;
     }
     if (out && !reaches_out) {

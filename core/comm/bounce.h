@@ -29,8 +29,10 @@ struct clab_bounced {
     size_t bytes;
 };
 
-// `work`, a collective, begins: replace its in and out by memory that the backend reaches.  errors: CLAB_ENOMEM
-// (logged)
+// Whether clab_bounce_begin would wait until the caller's stream has come so far.
+bool clab_bounce_waits(const struct clab_comm *comm, const struct clab_work *work);
+// `work`, a collective, begins: replace its in and out by memory that the backend reaches.
+//   errors: CLAB_ENOMEM, CLAB_ESYS (both logged)
 int clab_bounce_begin(struct clab_comm *comm, struct clab_work *work);
 // The same for a send or a receive.  bounced: all zero before
 int clab_bounce_transfer(struct clab_comm *comm, struct clab_transfer *transfer, struct clab_bounced *bounced);

@@ -53,12 +53,13 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     return CLAB_OK;
 }
 
-// An average is divided, and a bounce buffer copied out, when the work is done: the next may read that. And calls that
-// are compared wait for others.
+// An average is divided, and a bounce buffer copied out, when the work is done: the next may read that. Calls that are
+// compared wait for others. What waits for the stream would wait for what is before it there, without a deadline.
 static bool may_follow(const struct clab_comm *comm, const struct clab_work *before, const struct clab_work *work)
 {
     return comm->begun <= comm->backend->collectives->queues && !comm->check.is_on && clab_native_is(before) &&
-           clab_native_is(work) && before->op != CLAB_AVG && !before->bounced.bytes;
+           clab_native_is(work) && before->op != CLAB_AVG && !before->bounced.bytes &&
+           !(comm->bounces && clab_bounce_waits(comm, work));
 }
 
 // Begin the first collective and what the backend queues behind it, and go on with it.

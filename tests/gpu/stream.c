@@ -170,6 +170,29 @@ static void test_message(struct test *t)
             fail(t, "a message");
 }
 
+static void CUDART_CB fill(void *values)
+{
+    for (int i = 0; i < COUNT; i++)
+        ((float *)values)[i] = 50;
+}
+
+// Memory that NCCL does not reach is copied, after what the stream was given before has written it.
+static void test_memory_of_malloc(struct test *t)
+{
+    pthread_t opener;
+    float *values = calloc(COUNT, sizeof *values);
+    CUDA(cudaLaunchHostFunc(t->stream, hold, &t->gate));
+    CUDA(cudaLaunchHostFunc(t->stream, fill, values));
+    if (!values || pthread_create(&opener, NULL, open_later, &t->gate) != 0)
+        fail(t, "no memory, or no thread can be started");
+    must(clab_allreduce(t->comm, values, values, COUNT, CLAB_F32, CLAB_SUM));
+    pthread_join(opener, NULL);
+    for (int i = 0; i < COUNT; i++)
+        if (values[i] != 50 * (float)t->nranks)
+            fail(t, "memory of malloc");
+    free(values);
+}
+
 int main(int argc, char **argv)
 {
     struct test test = {0}, *t = &test;
@@ -179,6 +202,7 @@ int main(int argc, char **argv)
         test_average(t);
         test_schedule(t);
         test_message(t);
+        test_memory_of_malloc(t);
     }
     close_all(t);
     printf("rank %d: right\n", t->rank);
