@@ -496,7 +496,8 @@ $(nccl_o): compile = $(CC) -std=c11 $(any) $(CFLAGS) -fPIC -fvisibility=hidden $
 $(B)/backends/nccl.so: $(nccl_o)
 $(B)/backends/nccl.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) $(LDFLAGS) \
     $(addprefix -Wl$(comma)-rpath$(comma),$(sort $(dir $(probed_cuda_libraries))))
-$(B)/backends/nccl.so: plugin_libraries = $(probed_cuda_libraries) -lstdc++ -ldl -lm
+$(B)/backends/nccl.so: plugin_libraries = -lstdc++ -ldl -lm \
+    $(foreach file,$(probed_cuda_libraries),$(if $(findstring /libcublas.so,$(file)),,$(file)))
 # The processor's results, to the bit: multiplying and adding are two roundings there.
 kernels := $(probed_nvcc) -ccbin $(CXX) -std=c++17 -O3 --fmad=false -I. $(probed_cuda_includes) \
     $(probed_cuda_targets) -Xcompiler -fPIC$(comma)-fvisibility=hidden$(comma)-Wall \
