@@ -138,6 +138,9 @@ static int add_copies(const struct bench *bench, struct clab_manifest *manifest)
     const struct bench_limits *limits = &bench->limits;
     char one[CLAB_TEXT], all[CLAB_TEXT], peak[CLAB_TEXT];
     const bool is_host = bench->job->backend->reaches(bench->job->domain, limits);
+    if (!bench_limits_have_time(bench->options))
+        return clab_manifest_add(manifest, "memory copy", "not measured: --seconds is under 2 ms; %s within a %s cache",
+                                 clab_rate_text(limits->copy_peak, peak), is_host ? "core's" : "GPU's");
     return clab_manifest_add(manifest, "memory copy", "%s by one %s, %s by all ranks at once, %s within a %s cache",
                              clab_rate_text(limits->copy_one, one), is_host ? "core" : "GPU",
                              clab_rate_text(limits->copy_all, all), clab_rate_text(limits->copy_peak, peak),

@@ -42,6 +42,11 @@ static double window_of(const struct bench *bench)
     return fmax(window_least, fmin(window_most, bench->options->budget));
 }
 
+bool bench_limits_have_time(const struct bench_options *options)
+{
+    return options->budget >= window_least;
+}
+
 // ---- copies --------------------------------------------------------------------------------------------------
 
 struct pair {
@@ -116,22 +121,31 @@ static int copy_rate(struct bench *bench, struct pair pair, bool take_part, bool
     return CLAB_OK;
 }
 
+// Bytes of each of two buffers: so many that they lie in memory, if there is time for that.
+static size_t buffer_bytes(const struct bench *bench, bool is_far)
+{
+    const size_t part = TOGETHER / (size_t)bench->nranks;
+    if (!bench_limits_have_time(bench->options))
+        return is_far ? CACHED_FAR / 2 : CACHED;
+    return part < SMALL ? SMALL : part > LARGE ? LARGE : part;
+}
+
 static int measure_copies(struct bench *bench, struct bench_limits *limits)
 {
-    size_t bytes = TOGETHER / (size_t)bench->nranks;
-    bytes = bytes < SMALL ? SMALL : bytes > LARGE ? LARGE : bytes;
+    const struct clab_backend *backend = bench->job->backend;
+    const bool is_far = !backend->reaches(bench->job->domain, limits);
+    const size_t bytes = buffer_bytes(bench, is_far);
     void *allocated; // allocated like the buffers that are timed later: pages may be larger than malloc's
     CLAB_TRY(clab_alloc(bench->job, 2 * bytes, &allocated));
     char *memory = allocated;
-    const struct clab_backend *backend = bench->job->backend;
-    const bool is_far = !backend->reaches(bench->job->domain, &bytes);
     backend->device->set(memory, 1, 2 * bytes); // pages of its own
     const struct clab_device *device = is_far ? backend->device : NULL;
     const struct pair far = {memory, memory + bytes, bytes, device};
     const size_t cached = !is_far ? CACHED : CACHED_FAR < 2 * bytes ? CACHED_FAR : 2 * bytes;
     const struct pair near = {memory, memory + cached / 2, cached / 2, device};
-    int err = copy_rate(bench, far, bench->rank == 0, false, &limits->copy_one);
-    if (err == CLAB_OK)
+    const bool has_time = bench_limits_have_time(bench->options);
+    int err = has_time ? copy_rate(bench, far, bench->rank == 0, false, &limits->copy_one) : CLAB_OK;
+    if (err == CLAB_OK && has_time)
         err = copy_rate(bench, far, true, true, &limits->copy_all);
     if (err == CLAB_OK)
         err = copy_rate(bench, near, true, false, &limits->copy_peak);
@@ -268,7 +282,7 @@ static int measure_tcp(struct bench *bench, struct bench_limits *limits)
 
 int bench_limits_measure(struct bench *bench, struct bench_limits *limits_p)
 {
-    struct bench_limits limits = {.line = NAN, .tcp = {.trip = NAN, .rate = NAN}};
+    struct bench_limits limits = {.copy_one = NAN, .copy_all = NAN, .line = NAN, .tcp = {.trip = NAN, .rate = NAN}};
     if (bench->options->backend->time->is_exact) { // the work is not this machine's
         *limits_p = limits;
         return CLAB_OK;
