@@ -102,13 +102,14 @@ static void hand_over(const struct turn *t, const struct clab_link *link, const 
     double *port = &t->r->tx[full_is_inter(t->s, link)], free = *port;
     double posted = price_core(t, t->l->clock, cost->o_send, PART_LATENCY, MODE_ANY);
     message->joins = corking->sockets && corking_joins(corking, t->rank, peer, posted);
-    *port = later(posted, *port) + (message->joins ? cost->send - cost->joined : cost->send) + cost->out;
-    const double departs = later(posted, *port - cost->ahead);
+    const double left = later(posted, *port) + (message->joins ? cost->send - cost->joined : cost->send);
+    const double departs = later(posted, left - cost->ahead);
+    *port = left + cost->out;
     if (corking->sockets)
         corking_depart(corking, t->rank, peer, departs);
     message->head = departs + cost->latency + way;
     if (t->s->recorder)
-        recorder_hand_over(t, port, posted, free, *port, cost->ahead, message->head);
+        recorder_hand_over(t, port, (struct recorder_socket){posted, free, left, *port, cost->ahead, message->head});
     price_after(t, cost, posted);
 }
 
@@ -326,8 +327,28 @@ static void acknowledge_by_port(const struct turn *t, const struct clab_link *li
                                 double in)
 {
     double *port = &t->r->tx[full_is_inter(t->s, link)];
-    if (cost->acks > 0)
-        *port = later(*port, in - cost->acks) + cost->acks;
+    if (cost->acks == 0)
+        return;
+    if (t->s->recorder)
+        recorder_acks(t, port, in, cost->acks);
+    *port = later(*port, in - cost->acks) + cost->acks;
+}
+
+// The core carries the bytes of a message that was in at `in`, for `seconds`: while they came, if it was there. Returns
+// when it has them.
+static double carry(const struct turn *t, double seconds, double in)
+{
+    struct recorder *recorder = t->s->recorder;
+    const double from = in - seconds;
+    double *core = core_of(t->s, t->rank, from);
+    if (later(later(t->l->clock, t->r->core), core ? *core : 0) > from)
+        return price_core(t, later(from, t->l->clock), seconds, PART_BANDWIDTH, MODE_ANY);
+    t->s->recorder = NULL; // it is the message that the rank waits for, not its core
+    price_core(t, from, seconds, PART_BANDWIDTH, MODE_ANY);
+    t->s->recorder = recorder;
+    if (recorder)
+        recorder_set(t, &t->r->core, core, recorder->at);
+    return in;
 }
 
 // It has come in unasked, its last byte at its head or behind what came before it; the core fetches it from its socket.
@@ -343,7 +364,7 @@ static double pick_up(const struct turn *t, const struct clab_link *link, const 
     acknowledge_by_port(t, link, cost, in);
     spend(t->r, PART_BANDWIDTH, in - recv, in);
     if (cost->beside > 0)
-        in = later(in, price_core(t, later(in - cost->beside, t->l->clock), cost->beside, PART_BANDWIDTH, MODE_ANY));
+        in = carry(t, cost->beside, in);
     return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
 }
 

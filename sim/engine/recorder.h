@@ -273,23 +273,32 @@ static inline void recorder_put(const struct turn *t, const double *value, const
         recorder_set(t, value, core, r->at);
 }
 
-// A socket has it since `posted`, when `at` ended; the port, which was free at `free`, lets the last byte go at `end`
-// of its own clock, which is `ahead` of the others'. It is there at `tail`.
-static inline void recorder_hand_over(const struct turn *t, const double *port, double posted, double free, double end,
-                                      double ahead, double tail)
+// A message in a socket, in s.
+struct recorder_socket {
+    double posted;    // the socket has it, when `at` ended
+    double free;      // the port was, before
+    double left, end; // by the port's own clock, its last byte has left; and the port is free for the next message
+    double ahead;     // of the others' clock is the port's
+    double tail;      // its last byte is there
+};
+
+static inline void recorder_hand_over(const struct turn *t, const double *port, struct recorder_socket m)
 {
     struct recorder *r = t->s->recorder;
-    const int32_t post = r->at, *last = recorder_value(t, port);
-    r->at = free > posted ? *last : post;
-    recorder_add(t->s, CLAB_DID_PUT, CLAB_UNIT_OUT, later(posted, free), end);
+    const int32_t post = r->at;
+    r->at = m.free > m.posted ? *recorder_value(t, port) : post;
+    const int32_t put = recorder_add(t->s, CLAB_DID_PUT, CLAB_UNIT_OUT, later(m.posted, m.free), m.left);
+    if (m.end > m.left)
+        recorder_add(t->s, CLAB_DID_PUT, CLAB_UNIT_OUT, m.left, m.end);
     recorder_set(t, port, NULL, r->at);
-    if (end - ahead > posted)
-        recorder_add(t->s, CLAB_DID_BURST, CLAB_UNIT_OUT, end, end - ahead);
+    r->at = put;
+    if (m.left - m.ahead > m.posted)
+        recorder_add(t->s, CLAB_DID_BURST, CLAB_UNIT_OUT, m.left, m.left - m.ahead);
     else
         r->at = post;
-    recorder_add(t->s, CLAB_DID_TRAVEL, CLAB_UNIT_WIRE, later(posted, end - ahead), tail);
-    recorder_post(t->s, posted, tail);
-    recorder_end(t, posted, post);
+    recorder_add(t->s, CLAB_DID_TRAVEL, CLAB_UNIT_WIRE, later(m.posted, m.left - m.ahead), m.tail);
+    recorder_post(t->s, m.posted, m.tail);
+    recorder_end(t, m.posted, post);
     r->at = post;
 }
 
@@ -353,6 +362,19 @@ static inline void recorder_came_in(const struct turn *t, const double *port, do
         recorder_add(t->s, CLAB_DID_BURST, CLAB_UNIT_IN, free + recv, free + recv - ahead);
     else
         r->at = message;
+}
+
+// The acknowledgements of a message that was in at `in`, when `at` ended, take `acks` of the port on the way back.
+static inline void recorder_acks(const struct turn *t, const double *port, double in, double acks)
+{
+    struct recorder *r = t->s->recorder;
+    const int32_t came = r->at;
+    if (*port > in - acks) {
+        r->at = *recorder_value(t, port);
+        recorder_add(t->s, CLAB_DID_PUT, CLAB_UNIT_OUT, *port, *port + acks);
+    }
+    recorder_set(t, port, NULL, r->at);
+    r->at = came;
 }
 
 // The message has landed at `end`, when `at` ended; its sender learns that `answer` later.
