@@ -51,7 +51,7 @@ bool clab_engine_folds(const struct clab_problem *problem, const struct clab_alg
     if (problem->lanes > 1)
         return refuse(why, "lanes take turns");
     if (clab_net_shares_links(net, nranks) || clab_net_shares_cores(net, nranks) ||
-        clab_net_shares_machine(net, nranks))
+        clab_net_shares_machine(net, NULL, nranks))
         return refuse(why, "ranks share links or cores");
     if (!clab_net_is_even(net, nranks))
         return refuse(why, "some ranks are further apart than others");

@@ -216,8 +216,8 @@ static int share_machine(struct full *s)
     s->owners = calloc(n, sizeof *s->owners);
     if (!s->cores || !s->owners)
         return CLAB_ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        s->owners[i] = (int)i;
+    for (int rank = s->problem->nranks - 1; rank >= 0; rank--) // the first of those that share it begins
+        s->owners[full_member(s, rank) % (int)n] = rank;
     return CLAB_OK;
 }
 
@@ -250,7 +250,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->has_combines = s->problem->listing && s->problem->listing->combines;
     bool shares_links = s->timed && clab_net_shares_links(net, s->reach);
     bool shares_cores = s->timed && clab_net_shares_cores(net, s->reach);
-    bool shares_machine = s->timed && !shares_cores && clab_net_shares_machine(net, s->reach);
+    bool shares_machine = s->timed && !shares_cores && clab_net_shares_machine(net, s->members, s->problem->nranks);
     bool plain = !shares_links && !shares_cores && !shares_machine && is_plain(s);
     s->mode = !plain || options->record ? MODE_ANY : s->timed ? MODE_TIMED : MODE_PLAIN;
     s->calls = options->calls > 1 ? options->calls : 1;

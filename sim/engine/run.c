@@ -91,7 +91,7 @@ static bool closed_knows(const struct clab_problem *problem, const struct clab_n
     bool one_link = net->ranks_per_node == 1 || problem->nranks <= net->ranks_per_node;
     const struct clab_link *link = problem->nranks > net->ranks_per_node ? &net->inter : &net->intra;
     return one_link && clab_net_is_even(net, problem->nranks) && !clab_net_shares_links(net, problem->nranks) &&
-           !clab_net_shares_cores(net, problem->nranks) && !clab_net_shares_machine(net, problem->nranks) &&
+           !clab_net_shares_cores(net, problem->nranks) && !clab_net_shares_machine(net, NULL, problem->nranks) &&
            link->nsegments == 1 && strcmp(link->segments[0].name, "hockney") == 0 && net->nlevels == 0 &&
            net->call == 0 && net->stage == 0 && problem->lanes == 1 && options->calls <= 1 && !options->members &&
            !options->delays && options->compute == 0;
@@ -184,7 +184,7 @@ static int choose(const struct clab_problem *problem, const struct clab_algorith
     }
     const int reach = clab_members_reach(options->members, problem->nranks);
     bool links = clab_net_shares_links(net, reach),
-         cores = clab_net_shares_cores(net, reach) || clab_net_shares_machine(net, reach);
+         cores = clab_net_shares_cores(net, reach) || clab_net_shares_machine(net, options->members, problem->nranks);
     choice->engine = links || cores ? CLAB_ENGINE_EVENTS : CLAB_ENGINE_FULL;
     snprintf(choice->why, sizeof choice->why, "%s",
              links   ? "ranks share links"

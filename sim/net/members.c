@@ -37,7 +37,7 @@ bool clab_members_are_plain(const int *members, int nranks, struct clab_net *net
     const bool follow = follow_each_other(members, nranks), even = clab_net_is_even(net, reach);
     if (follow && members[0] == 0)
         return true;
-    if (clab_net_shares_cores(net, reach) || !even)
+    if (clab_net_shares_cores(net, reach) || clab_net_shares_machine(net, members, nranks) || !even)
         return false;
     const bool in_a_node = members[0] / per_node == members[nranks - 1] / per_node;
     if (follow && (members[0] % per_node == 0 || in_a_node) && !clab_net_shares_links(net, reach))

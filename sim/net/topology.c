@@ -244,9 +244,24 @@ bool clab_net_shares_cores(const struct clab_net *net, int nranks)
     return net->cores_per_node > 0 && net->cores_per_node < on_a_node;
 }
 
-bool clab_net_shares_machine(const struct clab_net *net, int nranks)
+// Whether one of the members before the `i`-th has its core.
+static bool finds_core_taken(const int *members, int i, int cores)
 {
-    return net->machine_cores > 0 && nranks > net->machine_cores;
+    for (int k = 0; k < i; k++)
+        if (members[k] % cores == members[i] % cores)
+            return true;
+    return false;
+}
+
+bool clab_net_shares_machine(const struct clab_net *net, const int *members, int nranks)
+{
+    const int cores = net->machine_cores;
+    if (cores == 0 || nranks > cores)
+        return cores > 0;
+    for (int i = 1; members && i < nranks; i++)
+        if (finds_core_taken(members, i, cores))
+            return true;
+    return false;
 }
 
 bool clab_net_is_even(const struct clab_net *net, int nranks)

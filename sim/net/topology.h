@@ -36,7 +36,7 @@ int clab_net_hops(const struct clab_net *net, int a, int b);
 // Whether ranks can get in each other's way on links; and on cores, whose number is said and smaller.
 bool clab_net_shares_links(const struct clab_net *net, int nranks);
 bool clab_net_shares_cores(const struct clab_net *net, int nranks);
-// Whether nodes share cores, as containers of one machine do.
-bool clab_net_shares_machine(const struct clab_net *net, int nranks);
+// Whether some of these members (NULL: the first ranks) share a core with others, as containers of one machine do.
+bool clab_net_shares_machine(const struct clab_net *net, const int *members, int nranks);
 // Whether all ways between different nodes are alike, and all within a node.
 bool clab_net_is_even(const struct clab_net *net, int nranks);

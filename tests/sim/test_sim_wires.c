@@ -356,6 +356,26 @@ static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **
     clab_net_free(net);
 }
 
+// A communicator of some containers: whether they share a core is said by which they are.
+static void test_sim_members_share_the_cores_of_their_machine(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const int apart[] = {1, 4}, together[] = {1, 3};
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO, .members = apart};
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 10};
+    net->machine_cores = 2;
+    net->switch_cost = 100;
+    // Handed over at 10, there at 65: 1 and 4 have a core each.
+    assert_true(seconds_of("flat", problem, net, options) == 85);
+    // 1 and 3 have the same, and 1 has it first: it hands over at 10, and 3 can go on at 110.
+    options.members = together;
+    const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    const struct clab_sim_result r = run(&problem, flat, net, options);
+    assert_true(r.seconds == 10 + 100 + 20 && r.engine == CLAB_ENGINE_EVENTS);
+    clab_net_free(net);
+}
+
 // Cores carry the bytes beside the wire: nobody waits for that who has a core of his own.
 static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
 {
@@ -374,14 +394,25 @@ static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
     net->machine_cores = 1;
     net->inter.segments[0].core_recv = 2;
     assert_true(seconds_of("flat", problem, net, options) == 110 + 200 + 20);
-    // What only the sender's port waits for.
-    net->machine_cores = 0;
-    net->inter.segments[0].core_send = net->inter.segments[0].core_recv = 0;
+    clab_net_free(net);
+}
+
+// What only the sender's next message waits for.
+static void test_sim_a_port_waits_behind_a_message(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
+    struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
     net->inter.segments[0].gap_out = 1000;
-    assert_true(seconds_of("flat", problem, net, options) == 265 + 1000);
-    problem.collective = CLAB_GATHER;
+    assert_true(seconds_of("flat", problem, net, options) == 265);
+    net->inter.burst = 150; // of its 205, however long the port waits behind them
+    assert_true(seconds_of("flat", problem, net, options) == 265 - 150);
+    net->inter.burst = 0;
     problem.nranks = 3;
-    assert_true(seconds_of("flat", problem, net, options) == 1000 + 10 + 205 + 30 + 205 + 20);
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 205 + 1000 + 205 + 30 + 20);
+    problem.collective = CLAB_GATHER;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 205 + 30 + 205 + 20);
     clab_net_free(net);
 }
 
@@ -445,7 +476,9 @@ int main(void)
         cmocka_unit_test(test_sim_small_messages_join_a_packet_that_waits),
         cmocka_unit_test(test_sim_a_core_is_busy_after_its_message_has_left),
         cmocka_unit_test(test_sim_containers_take_turns_at_the_cores_of_their_machine),
+        cmocka_unit_test(test_sim_members_share_the_cores_of_their_machine),
         cmocka_unit_test(test_sim_cores_carry_bytes_beside_the_wire),
+        cmocka_unit_test(test_sim_a_port_waits_behind_a_message),
         cmocka_unit_test(test_sim_acknowledgements_share_the_wire_back),
         cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
         cmocka_unit_test(test_sim_all_calls_together_take_the_first_and_what_each_adds),
