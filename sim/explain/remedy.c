@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "sim/net/net.h"
+#include "sim/net/topology.h"
 #include "sim/explain/why.h"
 
 enum { LINKS = 3 + CLAB_NET_TIERS };
@@ -44,33 +45,34 @@ static struct seen observe(const struct clab_why *why)
 
 // ---- remedies ------------------------------------------------------------------------------------------------
 
+// The gap of a segment that buffers is headers, which are bytes.
 static void halve_latency(struct clab_link *link)
 {
     link->alpha /= 2;
-    for (int i = 0; i < link->nsegments; i++) {
-        link->segments[i].o_send /= 2;
-        link->segments[i].o_recv /= 2;
-        link->segments[i].o_both /= 2;
-        link->segments[i].latency /= 2;
-        link->segments[i].gap /= 2;
-        link->segments[i].gap_joined /= 2;
-        link->segments[i].o_after /= 2;
+    for (struct clab_segment *s = link->segments; s < link->segments + link->nsegments; s++) {
+        s->o_send /= 2;
+        s->o_recv /= 2;
+        s->o_both /= 2;
+        s->o_after /= 2;
+        s->latency /= 2;
+        s->gap_out /= 2;
+        s->gap /= s->buffers ? 1 : 2;
     }
 }
 
-static void halve_bytes(struct clab_link *link)
+// Where sockets buffer, cores copy the bytes, too.
+static void halve_carrying(struct clab_link *link)
 {
-    link->beta /= 2;
-    for (int i = 0; i < link->nsegments; i++) {
-        link->segments[i].gap_send /= 2;
-        link->segments[i].gap_recv /= 2;
-        link->segments[i].gap_both /= 2;
-        link->segments[i].gap_acks /= 2;
+    for (struct clab_segment *s = link->segments; s < link->segments + link->nsegments; s++) {
+        s->core_send /= 2;
+        s->core_recv /= 2;
     }
 }
 
 static void halve_copies(struct clab_net *net)
 {
+    for (int link = 0; link < LINKS; link++)
+        halve_carrying(link_at(net, link));
     for (int i = 0; i < net->nlevels; i++) {
         struct clab_level *l = &net->levels[i];
         for (int load = 0; load < CLAB_LOADS; load++) {
@@ -148,7 +150,7 @@ static int try_link(struct trial *t, int link, bool latency)
     if (latency)
         halve_latency(l);
     else
-        halve_bytes(l);
+        clab_link_scale(l, 0.5);
     return try(t, text);
 }
 
@@ -168,7 +170,7 @@ static int try_sharing(struct trial *t)
 
 static int try_costs(struct trial *t, const struct seen *seen)
 {
-    if (seen->copies && t->net->nlevels > 0) {
+    if (seen->copies) {
         halve_copies(&t->changed);
         CLAB_TRY(try(t, "halving what a byte costs a core to copy"));
     }
@@ -183,8 +185,18 @@ static int try_costs(struct trial *t, const struct seen *seen)
     return CLAB_OK;
 }
 
+// Ranks that share a core wait for it without a sign of that on the path.
+static int try_cores(struct trial *t)
+{
+    if (!clab_net_shares_machine(t->net, t->options->members, t->problem->nranks))
+        return CLAB_OK;
+    t->changed.machine_cores = 0;
+    return try(t, "giving each rank a core of its own");
+}
+
 static int try_troubles(struct trial *t, const struct seen *seen)
 {
+    CLAB_TRY(try_cores(t));
     if (seen->delays) {
         t->changed_options.delays = NULL;
         CLAB_TRY(try(t, "ranks that begin together"));

@@ -45,8 +45,8 @@ enum { CLAB_WHY_TEXT = 160 };
 const char *clab_why_ranks(const struct clab_why *why, const struct clab_why_row *row, char text[CLAB_WHY_TEXT]);
 
 // Find the change that saves most. Candidates: half the latency or half the cost of a byte of a link on the path; half
-// the cost of copies, of reductions, of a core's overhead; no stragglers; no computing; links that are not shared. Each
-// is priced anew, by the engine that `options` asks for.
+// the cost of copies, of reductions, of a core's overhead; no stragglers; no computing; links or cores that are
+// not shared. Each is priced anew, by the engine that `options` asks for.
 //   out:    text, such as "halving beta of inter"; *saves_p, a fraction of the time; false: no change helps, both unset
 //   errors: those of clab_sim_run
 int clab_why_remedy(const struct clab_problem *problem, const struct clab_algorithm *algorithm,

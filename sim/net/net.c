@@ -77,6 +77,8 @@ void clab_link_scale(struct clab_link *link, double factor)
     for (int i = 0; i < link->nsegments; i++) {
         struct clab_segment *s = &link->segments[i];
         s->gap_send *= factor, s->gap_recv *= factor, s->gap_both *= factor, s->gap_acks *= factor;
+        if (s->buffers) // its gaps are headers, which are bytes, too
+            s->gap *= factor, s->gap_joined *= factor;
     }
 }
 

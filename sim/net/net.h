@@ -38,7 +38,7 @@ struct clab_segment {
     double gap_joined;           // s less of either port for a message that leaves in one packet with one before it
     double gap_acks;             // s/B of the receiver's port to the sender, where it buffers: acknowledgements
     double o_after;              // s more of the sender's core, where it buffers, when the message is on its way
-    double gap_out;              // s a message more of the sender's port, where it buffers
+    double gap_out;              // s of the sender's port behind a message, where it buffers
     double core_send, core_recv; // s/B of the cores, where it buffers; beside the wire, as long as it is busy
     size_t fragment;             // bytes
     bool waits;                  // the sender's stage lasts until the receiver has it (rendezvous, pull)
@@ -219,8 +219,8 @@ int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 // The ranks of a node, for algorithms of two levels among the first `nranks`; 0: they are on one node, or one on each.
 int clab_net_group(const struct clab_net *net, int nranks);
 
-// A byte on this link takes `factor` times as long, whatever goes the other way; what a message costs apart from its bytes
-// stays.
+// A byte on this link takes `factor` times as long, whatever goes the other way, and so do the headers of a socket's
+// messages; what a message costs apart from that stays, and so does the time by which bytes go ahead of their turn.
 void clab_link_scale(struct clab_link *link, double factor);
 
 // Let something be wrong between the nodes of a network: words with + between them. clab_net_load reads them behind a

@@ -461,13 +461,29 @@ static void test_net_scales_all_that_a_byte_costs(void **state)
     (void)state;
     struct clab_link link = {.alpha = 1e-6, .beta = 2, .nsegments = 2};
     for (int i = 0; i < 2; i++)
-        link.segments[i] = (struct clab_segment){.o_send = 1, .o_recv = 1, .latency = 1, .gap_send = 2, .gap_recv = 3, .gap_both = 4};
+        link.segments[i] = (struct clab_segment){.o_send = 1,
+                                                 .o_recv = 1,
+                                                 .o_after = 1,
+                                                 .latency = 1,
+                                                 .gap = 5,
+                                                 .gap_joined = 6,
+                                                 .gap_out = 1,
+                                                 .gap_send = 2,
+                                                 .gap_recv = 3,
+                                                 .gap_both = 4,
+                                                 .gap_acks = 7,
+                                                 .core_send = 1,
+                                                 .core_recv = 1,
+                                                 .buffers = i == 1};
     clab_link_scale(&link, 10);
     assert_true(link.alpha == 1e-6 && link.beta == 20);
     for (int i = 0; i < 2; i++) {
         const struct clab_segment *s = &link.segments[i];
         assert_true(s->o_send == 1 && s->o_recv == 1 && s->latency == 1);
-        assert_true(s->gap_send == 20 && s->gap_recv == 30 && s->gap_both == 40);
+        assert_true(s->gap_send == 20 && s->gap_recv == 30 && s->gap_both == 40 && s->gap_acks == 70);
+        assert_true(s->o_after == 1 && s->gap_out == 1 && s->core_send == 1 && s->core_recv == 1);
+        // A socket's gaps are headers, which are bytes; LogGP's is a time.
+        assert_true(s->gap == (s->buffers ? 50 : 5) && s->gap_joined == (s->buffers ? 60 : 6));
     }
 }
 

@@ -27,6 +27,7 @@ enum kind {
     KIND_PROTOCOLS, // eager and rendezvous, over a duplex port
     KIND_CORES,     // in a node the core does it all
     KIND_SOCKETS,   // sockets between nodes, by token buckets
+    KIND_TRAINS,    // sockets, whose cores, ports and packets take their time behind and beside the messages
     KIND_MEMORY,    // a node's ranks pull from each other, at what levels say
     KIND_CROWDED,   // the same, and ranks share cores
     KIND_ADAPTERS,  // two ranks share an adapter
@@ -82,6 +83,8 @@ static struct clab_net make_net(int ranks, enum kind kind)
         net.inter.burst = 11e-6;
         set_segments(&net.inter, &socket_segment, NULL);
     }
+    if (kind == KIND_TRAINS)
+        set_segments(&net.inter, &train_segment, NULL);
     if (kind == KIND_MEMORY || kind == KIND_CROWDED) {
         set_levels(&net);
         pull.memory = true;
@@ -414,6 +417,25 @@ static void test_a_remedy_is_what_it_saves_when_priced_anew(void **state)
     assert_remedy(&run, "ranks that begin together", 10 / 11.25);
 }
 
+// A wire that is twice as fast carries headers in half the time; cores that copy faster carry bytes in less; and a machine
+// with a core for each rank needs no switches.
+static void test_a_remedy_knows_headers_and_cores(void **state)
+{
+    (void)state;
+    struct clab_net net = make_net(1, KIND_PLAIN);
+    struct recorded_run run = run_of(CLAB_BROADCAST, "chain", 2, 4, &net);
+    net.inter.segments[0] = (struct clab_segment){
+        .up_to = SIZE_MAX, .o_send = 1, .o_recv = 1, .gap = 4, .gap_send = 1, .gap_recv = 1, .buffers = true};
+    assert_remedy(&run, "halving the beta of inter", 4.0 / 10);
+    net.inter.segments[0].core_recv = 20;
+    assert_remedy(&run, "halving what a byte costs a core to copy", 40.0 / 81);
+    net.inter.segments[0].core_recv = 0;
+    run.options.engine = CLAB_ENGINE_EVENTS;
+    net.machine_cores = 1;
+    net.switch_cost = 100;
+    assert_remedy(&run, "giving each rank a core of its own", 1 - 10 / 102.0);
+}
+
 // ---- limits --------------------------------------------------------------------------------------------------
 
 static void test_the_closed_form_is_refused(void **state)
@@ -444,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_a_straggler_is_on_the_path),
         cmocka_unit_test(test_alike_pieces_are_one_row),
         cmocka_unit_test(test_a_remedy_is_what_it_saves_when_priced_anew),
+        cmocka_unit_test(test_a_remedy_knows_headers_and_cores),
         cmocka_unit_test(test_the_closed_form_is_refused),
         cmocka_unit_test(test_more_messages_than_a_record_holds_are_refused),
     };
