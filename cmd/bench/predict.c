@@ -39,7 +39,7 @@ static double pause_of(const struct clab_net *net, int nranks, bool probes)
     enum { COLLECTIVES = 4, BYTES = 8 };
     const struct clab_link *link = clab_net_link(net, 0, nranks - 1);
     const struct clab_segment *s = clab_link_segment(link, BYTES);
-    const int rounds = 32 - __builtin_clz((unsigned)nranks), turns = probes ? PROBE_WIRE_TURNS : 0;
+    const int rounds = nranks > 1 ? 32 - __builtin_clz((unsigned)nranks - 1) : 0, turns = probes ? PROBE_WIRE_TURNS : 0;
     const double each = s->buffers ? s->gap + BYTES * s->gap_send : 0;
     return COLLECTIVES * fmax(0, rounds * link->alpha - each) + turns * fmax(0, 2 * link->alpha - each);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cmd/accuracy/accuracy.h"
+#include "cmd/bench/predict.h"
 #include "core/base/err.h"
 #include "sim/net/net.h"
 
@@ -31,6 +32,26 @@ static void assert_near(double is, double expected)
 {
     if (!(fabs(is - expected) <= 1e-9 * fabs(expected)))
         fail_msg("%.12g is not %.12g", is, expected);
+}
+
+// What the wires' buckets fill with between two batches: four collectives, of which each is one round of two ranks.
+static void test_two_ranks_pause_for_one_round_per_collective(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    struct clab_sim_result result;
+    struct bench_row what = made("flat", 100, 0, 1, 1).what;
+    what.problem.count = 100;
+    const struct bench_batch batch = {.calls = 1};
+    assert_int_equal(clab_net_create_flat(50e-6, 1e-6, 0, &net), CLAB_OK);
+    net->inter.burst = 1e-3;
+    net->inter.segments[0] = (struct clab_segment){
+        .up_to = SIZE_MAX, .latency = 50e-6, .gap = 2e-6, .gap_send = 1e-6, .gap_recv = 1e-6, .buffers = true};
+    const struct clab_sim_options options = {
+        .element_bytes = clab_type_bytes(what.type), .calls = 1, .busy = true, .pause = 4 * (50e-6 - 10e-6)};
+    assert_int_equal(clab_sim_run(&what.problem, what.algorithm, net, &options, &result), CLAB_OK);
+    assert_near(bench_predict(net, &what, &batch), result.seconds);
+    clab_net_free(net);
 }
 
 static bool is_any(const struct accuracy_row *row, const void *which)
@@ -157,6 +178,7 @@ static void test_the_same_row_is_found_in_its_round(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_ranks_pause_for_one_round_per_collective),
         cmocka_unit_test(test_of_each_two_neighbouring_sizes_one_is_held_out),
         cmocka_unit_test(test_what_is_held_out_stays_so),
         cmocka_unit_test(test_errors_are_of_predictions_by_what_was_measured),
