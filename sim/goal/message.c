@@ -4,7 +4,8 @@
 //   duplex     the sender's port is busy for o_send and the bytes; once the receive is posted and the first fragment is
 //              there, the receiver's port is busy for o_recv and the bytes
 //   core       likewise, but the core is busy, not a port; a mesh has a link of its own for each pair
-//   buffers    the sender's core is busy for o_send; the bytes come in unasked, and the receiver's core fetches them
+//   buffers    the sender's core is busy for o_send and o_after; the bytes come in unasked, and the receiver's core
+//              fetches them. Packets, acknowledgements and the cores' bytes are as in sim/engine/price.h
 //   loggp      LogGP: core and port begin together; the core is busy for o, the port for gap and the bytes. The
 //              receiver's port is busy for gap and the bytes that come in, then its core for o, asked or not
 //   loggp-core the same, but the receiver's core is busy for o and the bytes, as in LogGOPSim
@@ -121,23 +122,36 @@ static int post(struct run *run, uint32_t rank, uint32_t index, struct host_line
     return run_event(run, posted, (struct run_event){.kind = RUN_POSTED, .rank = rank, .item = index});
 }
 
-// A socket takes it; its bytes leave when the port is free. Returns when the last one is there, if nothing else comes in.
-static int hand_over(struct run *run, uint32_t rank, const struct clab_goal_op *o, const struct price *p, double posted,
-                     double *there_p)
+static int find_port(struct run *run, uint32_t rank, enum host_kind kind, int inter, int nic, double **free_p)
 {
     int port;
-    CLAB_TRY(host_find(&run->hosts[rank], host_port(HOST_OUT, p->inter, o->nic), &port));
-    double *free = &run->hosts[rank].resources[port].free;
-    *free = run_later(posted, *free) + p->cost->send;
-    *there_p = run_later(posted, *free - p->cost->ahead) + p->cost->latency;
+    CLAB_TRY(host_find(&run->hosts[rank], host_port(kind, inter, nic), &port));
+    *free_p = &run->hosts[rank].resources[port].free;
+    return CLAB_OK;
+}
+
+// A socket takes it; its bytes leave when the port is free. Returns when the last one is there, if nothing else comes in.
+static int hand_over(struct run *run, struct run_message *m, const struct price *p, double posted, double *there_p)
+{
+    const struct loggp_cost *cost = p->cost;
+    const struct corking *corking = &run->corking;
+    double *free;
+    CLAB_TRY(find_port(run, m->src, HOST_OUT, p->inter, m->nic, &free));
+    m->joins = corking->sockets && corking_joins(corking, (int)m->src, (int)m->dst, posted);
+    const double left = run_later(posted, *free) + cost->send - (m->joins ? cost->joined : 0);
+    const double departs = run_later(posted, left - cost->ahead);
+    *free = left + cost->out;
+    if (corking->sockets)
+        corking_depart(corking, (int)m->src, (int)m->dst, departs);
+    *there_p = departs + cost->latency;
     return CLAB_OK;
 }
 
 // What the sender is busy with; *end_p: until when, *there_p: when the message is at the receiver.
-static int leave(struct run *run, uint32_t rank, const struct clab_goal_op *o, const struct price *p,
-                 struct host_line line, double *end_p, double *there_p)
+static int leave(struct run *run, struct run_message *m, const struct price *p, struct host_line line, double *end_p,
+                 double *there_p)
 {
-    struct host *h = &run->hosts[rank];
+    struct host *h = &run->hosts[m->src];
     const struct loggp_cost *cost = p->cost;
     const double posted = run->now + cost->o_send;
     *end_p = *there_p = posted;
@@ -147,10 +161,12 @@ static int leave(struct run *run, uint32_t rank, const struct clab_goal_op *o, c
         *there_p = posted + cost->head;
         host_spend(h, HOST_BANDWIDTH, posted, *end_p);
     }
+    if (p->mover == MOVER_SOCKET)
+        host_spend(h, HOST_LATENCY, posted, *end_p += cost->after);
     if (line.a != HOST_NONE)
         h->resources[line.a].free = *end_p;
     if (p->mover == MOVER_SOCKET)
-        return hand_over(run, rank, o, p, posted, there_p);
+        return hand_over(run, m, p, posted, there_p);
     if (p->mover >= MOVER_LOGGP) {
         h->resources[line.b].free = run->now + cost->gap + cost->send;
         *there_p = posted + cost->latency;
@@ -170,7 +186,7 @@ int run_send(struct run *run, uint32_t rank, uint32_t op, struct host_line line)
         CLAB_TRY(post(run, rank, index, line, run->now + p.cost->o_send));
         return run_begun(run, rank, op, run->messages[index].cause);
     }
-    CLAB_TRY(leave(run, rank, o, &p, line, &end, &there));
+    CLAB_TRY(leave(run, &run->messages[index], &p, line, &end, &there));
     there += way_of(run, rank, (uint32_t)o->peer);
     run->messages[index].head = there;
     const uint64_t cause = run->messages[index].cause;
@@ -298,24 +314,35 @@ int run_post_receive(struct run *run, uint32_t rank, uint32_t op)
     return meet(run, entry.item, cause);
 }
 
+// The acknowledgements of a message that is in take their time of the port on the way back.
+static int acknowledge_by_port(struct run *run, const struct run_message *m, const struct price *p, double in)
+{
+    double *free;
+    if (p->cost->acks == 0)
+        return CLAB_OK;
+    CLAB_TRY(find_port(run, m->dst, HOST_OUT, p->inter, m->nic, &free));
+    *free = run_later(*free, in - p->cost->acks) + p->cost->acks;
+    return CLAB_OK;
+}
+
 // It comes in unasked, its bytes behind those that came before.
 static int come_in(struct run *run, uint32_t index)
 {
-    const struct run_message *m = &run->messages[index];
-    struct host *h = &run->hosts[m->dst];
+    struct run_message *m = &run->messages[index];
     const struct price p = price_of_message(run, m);
     const struct loggp_cost *cost = p.cost;
-    int port;
-    CLAB_TRY(host_find(h, host_port(HOST_IN, p.inter, m->nic), &port));
-    double *free = &h->resources[port].free, in;
+    const double recv = cost->recv - (m->joins ? cost->joined : 0);
+    double *free, in;
+    CLAB_TRY(find_port(run, m->dst, HOST_IN, p.inter, m->nic, &free));
     if (p.mover == MOVER_SOCKET) {
-        *free = run_later(run->now, *free + cost->recv);
-        in = run_later(run->now, *free - cost->ahead);
+        *free = run_later(run->now, *free + recv);
+        m->head = in = run_later(run->now, *free - cost->ahead);
+        CLAB_TRY(acknowledge_by_port(run, m, &p, in));
     } else {
-        in = run_later(run->now, *free) + cost->recv;
+        in = run_later(run->now, *free) + recv;
         *free = in + cost->gap;
     }
-    host_spend(h, HOST_BANDWIDTH, in - cost->recv, in);
+    host_spend(&run->hosts[m->dst], HOST_BANDWIDTH, in - recv, in);
     return run_event(run, in, (struct run_event){.kind = RUN_IS_IN, .rank = m->dst, .item = index});
 }
 
@@ -353,6 +380,15 @@ static double pull_of(const struct run *run, const struct loggp_cost *cost, doub
     return ticks_round(run->costs.ticks, (double)cost->bytes * run->pull);
 }
 
+// The core of a socket's receiver has carried the bytes: while they came in, if it was there.
+static double carried_by(const struct run *run, const struct run_message *m, const struct loggp_cost *cost,
+                         struct host_line line)
+{
+    const double is_free = run_later(run->hosts[m->dst].resources[line.a].free, run_shared_core(run, m->dst));
+    const double begin = run_later(m->head - cost->beside, run_later(is_free, m->ready));
+    return cost->beside > 0 ? begin + cost->beside : 0;
+}
+
 // The receive is posted, the first fragment is there, and so is what takes it. Over shared links it may have been there
 // before its last byte left, which is now.
 int run_receive(struct run *run, uint32_t index, struct host_line line)
@@ -362,7 +398,9 @@ int run_receive(struct run *run, uint32_t index, struct host_line line)
     const struct price p = price_of_message(run, m);
     const struct loggp_cost *cost = p.cost;
     double begin = run->now, last, pull = p.mover == MOVER_SOCKET ? 0 : pull_of(run, cost, &last);
-    if (p.mover != MOVER_SOCKET) {
+    if (p.mover == MOVER_SOCKET) {
+        begin = run_later(begin, carried_by(run, m, cost, line));
+    } else {
         begin = run_later(m->head, m->ready);
         begin = line.a == HOST_NONE ? begin : run_later(begin, h->resources[line.a].free);
     }

@@ -149,17 +149,39 @@ static int calculate(struct run *run, uint32_t rank, uint32_t op, struct host_li
 
 // ---- starting ------------------------------------------------------------------------------------------------
 
-// Of the cores that the ranks of a node share, the one that is free first; NULL: the rank has its own.
-static double *shared_core(const struct run *run, uint32_t rank)
+// Of the cores that the ranks of a node share, the one that is free first.
+static double *core_of_node(const struct run *run, uint32_t rank)
 {
-    if (!run->cores)
-        return NULL;
     const int per_node = run->net->cores_per_node;
     double *cores = run->cores + (size_t)(rank / (uint32_t)run->net->ranks_per_node) * (size_t)per_node, *least = cores;
     for (int i = 1; i < per_node; i++)
         if (cores[i] < *least)
             least = &cores[i];
     return least;
+}
+
+// Containers of one machine: a rank keeps its core until it has to wait (sim/engine/full.c).
+double run_shared_core(const struct run *run, uint32_t rank)
+{
+    if (!run->cores)
+        return 0;
+    if (!run->owners)
+        return *core_of_node(run, rank);
+    const uint32_t core = rank % (uint32_t)run->net->machine_cores;
+    return run->cores[core] + (run->owners[core] == rank ? 0 : run->switch_cost);
+}
+
+void run_use_core(struct run *run, uint32_t rank, double end)
+{
+    if (!run->cores)
+        return;
+    if (!run->owners) {
+        *core_of_node(run, rank) = end;
+        return;
+    }
+    const uint32_t core = rank % (uint32_t)run->net->machine_cores;
+    run->cores[core] = end;
+    run->owners[core] = rank;
 }
 
 static bool uses_core(const struct host *h, const struct host_line *line)
@@ -174,8 +196,7 @@ static double ready_at(const struct run *run, uint32_t rank, const struct host_l
     double when = line->a == HOST_NONE ? h->begin : h->resources[line->a].free;
     if (line->b != HOST_NONE)
         when = run_later(when, h->resources[line->b].free);
-    const double *core = run->cores && uses_core(h, line) ? shared_core(run, rank) : NULL;
-    return core ? run_later(when, *core) : when;
+    return uses_core(h, line) ? run_later(when, run_shared_core(run, rank)) : when;
 }
 
 static bool is_older(const struct run *run, const struct host_line *a, const struct host_line *b)
@@ -206,13 +227,12 @@ static int start(struct run *run, uint32_t rank, struct host_line *line)
 {
     const struct host_waiting waiting = host_leave(&run->pool, line);
     const struct host_line copy = *line; // more lines may come
-    double *core = run->cores && uses_core(&run->hosts[rank], line) ? shared_core(run, rank) : NULL;
     int err = copy.work == HOST_CALC   ? calculate(run, rank, waiting.item, copy)
               : copy.work == HOST_SEND ? run_send(run, rank, waiting.item, copy)
               : copy.work == HOST_TAKE ? run_take(run, waiting.item, copy)
                                        : run_receive(run, waiting.item, copy);
-    if (core)
-        *core = run->hosts[rank].resources[copy.a].free;
+    if (uses_core(&run->hosts[rank], &copy))
+        run_use_core(run, rank, run->hosts[rank].resources[copy.a].free);
     return err;
 }
 

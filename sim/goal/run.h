@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/schedule/formats/goal.h"
+#include "sim/engine/corking.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/loggp_cost.h"
 #include "sim/engine/run_queue.h"
@@ -42,6 +43,7 @@ struct run_message {
     double late;          // s: more, by links that are shared
     double posted, ready; // s: when its bytes began to leave; when its receive was posted
     uint8_t cpu, nic;     // of its send
+    bool joins;           // of a socket: it leaves in one packet with an earlier one
 };
 
 struct run_ready {
@@ -69,6 +71,9 @@ struct run {
     double pull;                  // s/B of memory that is read
     struct flows *flows;          // NULL: no links are shared
     double *cores;                // (nodes * cores of a node) s: when each is free; NULL: each rank has its own
+    int64_t *owners;              // (machine_cores) the ranks that have `cores`; NULL: nodes do not share cores
+    double switch_cost;           // s, until another rank has such a core
+    struct corking corking;       // where sockets buffer
     double now;
     uint64_t causes, orders; // so far
     size_t done;
@@ -91,6 +96,9 @@ void run_close(struct run *run);
 size_t run_bytes(const struct run *run);
 
 int run_event(struct run *run, double when, struct run_event event);
+// When a core that the rank shares with others is free for it, 0 if it shares none; and from when on it is free.
+double run_shared_core(const struct run *run, uint32_t rank);
+void run_use_core(struct run *run, uint32_t rank, double end);
 int run_touch(struct run *run, uint32_t rank); // once all that happens now has happened, the rank is looked at
 
 // What operation `op` of a rank lets go on as it begins, and as it ends, at run->now; its cause is `cause`.

@@ -57,6 +57,20 @@ static int open_cores(struct run *run)
     return run->cores ? CLAB_OK : CLAB_ENOMEM;
 }
 
+// Containers of one machine: the first rank of each core begins.
+static int open_machine(struct run *run)
+{
+    const int64_t n = run->net->machine_cores;
+    run->switch_cost = ticks_round(run->costs.ticks, run->net->switch_cost);
+    run->cores = calloc((size_t)n, sizeof *run->cores);
+    run->owners = calloc((size_t)n, sizeof *run->owners);
+    if (!run->cores || !run->owners)
+        return CLAB_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        run->owners[i] = i;
+    return CLAB_OK;
+}
+
 static void count_what_is_left(struct run *run)
 {
     const struct clab_goal *goal = run->goal;
@@ -97,6 +111,9 @@ int run_open(struct run *run, const struct clab_sim_options *options)
     CLAB_TRY(match_open(&run->match, nranks, goal->has_any));
     if (clab_net_shares_cores(net, goal->nranks))
         CLAB_TRY(open_cores(run));
+    else if (clab_net_shares_machine(net, NULL, goal->nranks))
+        CLAB_TRY(open_machine(run));
+    CLAB_TRY(corking_init(&run->corking, net, goal->nranks));
     return clab_net_shares_links(net, goal->nranks) ? open_flows(run) : CLAB_OK;
 }
 
@@ -107,7 +124,7 @@ size_t run_bytes(const struct run *run)
                    run->goal->nfollowers * sizeof *run->goal->followers + nranks * sizeof *run->hosts;
     bytes += run->event_room * (sizeof *run->events + sizeof *run->queue.items) +
              run->message_room * sizeof *run->messages + run->pool.room * sizeof *run->pool.all +
-             match_bytes(&run->match);
+             match_bytes(&run->match) + corking_bytes(&run->corking);
     return bytes;
 }
 
@@ -119,6 +136,8 @@ void run_close(struct run *run)
         flows_free(run->flows);
     free(run->flows);
     free(run->cores);
+    free(run->owners);
+    corking_free(&run->corking);
     match_close(&run->match);
     run_queue_free(&run->queue);
     free(run->ready);

@@ -22,6 +22,7 @@
 #include "sim/net/net.h"
 #include "sim/sim.h"
 #include "tests/fixtures/needs.h"
+#include "tests/fixtures/segments.h"
 
 static struct clab_net *new_loggp(double gap_us, bool core)
 {
@@ -279,6 +280,70 @@ static void test_operations_share_links_as_stages_do(void **state)
     }
 }
 
+static bool is_alike(const struct clab_problem *problem, const struct clab_algorithm *a, const struct clab_net *net)
+{
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_EVENTS, .element_bytes = 1};
+    struct clab_sim_result stages;
+    assert_int_equal(clab_sim_run(problem, a, net, &options, &stages), CLAB_OK);
+    return fabs(stages.seconds - run_algorithm(problem, a, net).seconds) <= 1e-9 * stages.seconds;
+}
+
+// How many algorithms take the same by stages and by operations, on `net` and on `other` (or NULL).
+static int count_alike(const struct clab_net *net, const struct clab_net *other, int nranks)
+{
+    int n = 0;
+    for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
+        const struct clab_problem problem = {.collective = (*a)->collective,
+                                             .nranks = nranks,
+                                             .lanes = 1,
+                                             .count = (*a)->collective == CLAB_BARRIER ? 0 : 720720};
+        n += (*a)->supports(&problem) && is_alike(&problem, *a, net) && (!other || is_alike(&problem, *a, other));
+    }
+    return n;
+}
+
+// What cores, ports and packets take of a socket's messages behind and beside them.
+static void test_operations_over_sockets_cost_what_stages_do(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 8};
+    struct clab_net *plain, *net;
+    assert_int_equal(clab_net_create_flat(5e-6, 1e-9, 1e-9, &plain), CLAB_OK);
+    assert_int_equal(clab_net_create_flat(5e-6, 1e-9, 1e-9, &net), CLAB_OK);
+    plain->inter.segments[0] = socket_segment;
+    plain->inter.segments[0].o_both = plain->inter.segments[0].gap_both = 0; // which operations do not know
+    net->inter.segments[0] = train_segment;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        // Of messages that reach a rank at the same time, another may come in first.
+        const int both = count_alike(plain, NULL, ranks[i]);
+        assert_in_range(both, 25, 100);
+        assert_int_equal(count_alike(plain, net, ranks[i]), both);
+    }
+    clab_net_free(net);
+    clab_net_free(plain);
+}
+
+// Rank 1 has the core of rank 0, once that has handed its message over: the same by stages and by operations.
+static void test_operations_of_containers_take_turns_at_a_core(void **state)
+{
+    (void)state;
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
+    const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
+    const struct clab_sim_options options = {.element_bytes = 1};
+    struct clab_sim_result stages;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(5e-6, 1e-9, 0, &net), CLAB_OK);
+    net->inter.segments[0] = train_segment;
+    net->machine_cores = 1;
+    net->switch_cost = 50e-6;
+    assert_int_equal(clab_sim_run(&problem, flat, net, &options, &stages), CLAB_OK);
+    const double operations = run_algorithm(&problem, flat, net).seconds;
+    const double sent = 1.1e-6 + 0.6e-6 + 1000 * 0.14e-9, fetched = 1000 * 0.16e-9 + 2.3e-6;
+    assert_true(fabs(operations - (sent + 50e-6 + fetched)) < 1e-12);
+    assert_true(fabs(stages.seconds - operations) < 1e-12);
+    clab_net_free(net);
+}
+
 // A schedule on a LogGP network is the program that is written of it.
 static void test_schedules_become_programs_on_loggp(void **state)
 {
@@ -388,6 +453,8 @@ int main(void)
         cmocka_unit_test(test_the_binary_form_says_the_same),
         cmocka_unit_test(test_operations_cost_what_stages_cost),
         cmocka_unit_test(test_operations_share_links_as_stages_do),
+        cmocka_unit_test(test_operations_over_sockets_cost_what_stages_do),
+        cmocka_unit_test(test_operations_of_containers_take_turns_at_a_core),
         cmocka_unit_test(test_schedules_become_programs_on_loggp),
         cmocka_unit_test(test_calls_follow_each_other),
         cmocka_unit_test(test_files_that_are_wrong_are_refused_by_their_line),
