@@ -383,5 +383,8 @@ const struct clab_backend clab_backend_shm = {
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .nap = &nap,
-    .protocols = {.memory = true, .inline_bytes = SHM_INLINE_BYTES, .pull_bytes = SHM_PULL_SHARED},
+    .protocols = {.memory = true,
+                  .inline_bytes = SHM_INLINE_BYTES,
+                  .lines_bytes = SHM_INLINE_MOST,
+                  .pull_bytes = SHM_PULL_SHARED},
 };

@@ -80,7 +80,7 @@ static const struct fit_probe wire_probes[] = {
     {.turn = NULL},
 };
 
-enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 8 << 10, EAGER_PARTS = 8 };
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 16 << 10, EAGER_PARTS = 8 };
 
 // Each size, and the middle between it and the next, below `end`; returns how many.
 static int sizes_below(size_t first, size_t end, size_t *out)
@@ -92,13 +92,6 @@ static int sizes_below(size_t first, size_t end, size_t *out)
             out[n++] = bytes + bytes / 2;
     }
     return n;
-}
-
-// Whether the next level is twice as large, not four times. Costs rise where a core's first cache ends, and again where
-// its second cache ends and cores share the next one.
-static bool is_edge(size_t level)
-{
-    return (level >= 32 << 10 && level < 128 << 10) || level >= 512 << 10;
 }
 
 // Sizes of messages in bytes, or of levels; returns how many.
@@ -121,9 +114,10 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
         for (size_t bytes = 8; bytes <= p->inline_bytes; bytes += 8)
             out[n++] = bytes;
         n += sizes_below(64, p->pull_bytes, out + n);
+        out[n++] = p->lines_bytes;
         out[n++] = p->pull_bytes - sizeof(float);
-        for (size_t bytes = p->pull_bytes; sizes == SIZES_SMALL && bytes <= 8 * p->pull_bytes; bytes *= 2)
-            out[n++] = bytes;
+        if (sizes == SIZES_SMALL)
+            n += sizes_below(p->pull_bytes + p->pull_bytes / 2, p->pull_bytes * 8 + 1, out + n);
         break;
     case SIZES_WIRE:
         out[n++] = 8;
@@ -131,7 +125,7 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
             out[n++] = bytes;
         break;
     case SIZES_LEVELS:
-        for (size_t bytes = LEAST_LEVEL; bytes <= 2 * reach->largest; bytes *= is_edge(bytes) ? 2 : 4)
+        for (size_t bytes = LEAST_LEVEL; bytes <= 2 * reach->largest; bytes *= 2)
             out[n++] = bytes;
     }
     return n;
@@ -336,12 +330,13 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
+    enum { WARM = 4 };               // turns, until caches hold what they will hold
     enum { TRIES = 3, REST = 3000 }; // per batch; us, after which the kernel leaves a process its core for some ms
     double batches[TRIES * FIT_BATCHES];
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
-    time_batch(r, task, 1); // the first touch
+    time_batch(r, task, task->level ? WARM : 1); // the first touch
     const double once = time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));

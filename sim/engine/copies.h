@@ -250,15 +250,28 @@ static void begin_copies(struct full *s, int rank, bool is_first)
     }
 }
 
-// Bytes of chunks that lie at their other place: what is copied home from there goes to what both ranks have read.
+// Bytes of chunks that lie at their other place, and whose home a peer has read: what is copied there goes to what both
+// ranks have read.
 static size_t bytes_alternated(const struct full *s)
 {
     const struct layout *l = &s->layout;
     size_t bytes = 0;
-    for (int c = layout_next_away(l, 0); c >= 0; c = layout_next_away(l, c + 1))
-        if (l->chunks[c].region == CLAB_ALT)
+    for (int c = layout_next_away(l, 0); c >= 0; c = layout_next_away(l, c + 1)) {
+        const struct clab_span chunk = {CLAB_DATA, c, 1};
+        if (l->chunks[c].region == CLAB_ALT &&
+            cache_state_since(&s->cache, l, chunk, layout_home(l, chunk)) >= 0)
             bytes += slices_bytes(&s->slices, l->lane, c, 1);
+    }
     return bytes;
+}
+
+// What a byte costs more that is copied to what both ranks have read: what fresh data does, and as much more as sums do
+// that lie in the cores' own caches. Of less than a part of such a cache all do, and of more than the cache none.
+static double more_at_home(struct full *s, size_t bytes)
+{
+    const struct taking taking = taking_shared(s, bytes, load_at_home(s));
+    const double own = (double)s->net->core_cache, in_cache = (own - (double)bytes) / (own - CERTAIN_PART * own);
+    return taking.pull + (!(own > 0) || in_cache > 1 ? 1 : later(0, in_cache)) * taking.summed;
 }
 
 // What is copied to `out` at the end of a lane.
@@ -273,7 +286,7 @@ static void price_finish(const struct turn *t)
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
-    const double more = shared ? taking_shared(s, shared, load_at_home(s)).summed : 0; // what lies there are sums
+    const double more = shared ? more_at_home(s, shared) : 0;
     if (bytes)
         cache_state_touch(&s->cache, t->rank, 2 * (double)bytes);
     t->l->clock = copy_bytes(t, t->l->clock, shared, load_at_home(s), more);

@@ -16,8 +16,10 @@
 #include <math.h>
 #include <stdint.h>
 
-// Where slots are split, as parts of the least pull; segments of the link.
-enum { TWO_LINES = 16, FEW_LINES = 8, SEGMENTS = 5 };
+// Where slots are split, as a part of the least pull: beyond it, the C library copies in another way. Segments of the
+// link.
+enum { FEW_LINES = 8, SEGMENTS = 5 };
+enum { PULLS = 8 }; // times the least pull: the longest message that tells what is fixed of one
 
 // Of messages that have a call behind each, without it.
 static struct fit_line line_of_paced(struct fit_round *r, enum clab_probe probe, size_t low, size_t high)
@@ -50,38 +52,39 @@ static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size
     segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle));
 }
 
-// Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not.
-static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const struct clab_segment *small,
-                       size_t pull_bytes)
+// Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not. The
+// least of all pulls, half a page, is faster than any longer one is.
+static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const struct clab_segment *small, size_t low,
+                       size_t high)
 {
-    struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, pull_bytes, 8 * pull_bytes);
-    struct fit_line stream = line_of_paced(r, CLAB_PROBE_STREAM, pull_bytes, 8 * pull_bytes);
-    struct fit_line both = line_of_paced(r, CLAB_PROBE_EXCHANGE, pull_bytes, 8 * pull_bytes);
-    double middle = 4.5 * (double)pull_bytes;
+    struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, low, high);
+    struct fit_line stream = line_of_paced(r, CLAB_PROBE_STREAM, low, high);
+    struct fit_line both = line_of_paced(r, CLAB_PROBE_EXCHANGE, low, high);
+    const double middle = (double)(low + high) / 2;
     segment->o_send = small->o_send;
     segment->latency = fit_at_least_0(stream.start - way.start + (stream.slope - way.slope) * middle);
     segment->o_recv = fit_at_least_0(way.start - segment->o_send - segment->latency);
     segment->o_both = fit_at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
 }
 
-// Slots have three segments: up to a few lines a core fetches ahead, and beyond them the first line's wait is spread.
+// Each protocol has a segment, and slots have two.
 static void fit_segments(struct fit_round *r, struct clab_link *link)
 {
     const struct clab_protocols *p = r->link->protocols;
     struct clab_segment *s = link->segments;
-    const size_t two = p->pull_bytes / TWO_LINES, few = p->pull_bytes / FEW_LINES;
+    const size_t few = p->pull_bytes / FEW_LINES;
     link->nsegments = SEGMENTS;
     s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
-    s[1] = (struct clab_segment){.name = "two-lines", .up_to = two, .fragment = SIZE_MAX};
+    s[1] = (struct clab_segment){.name = "lines", .up_to = p->lines_bytes, .fragment = SIZE_MAX};
     s[2] = (struct clab_segment){.name = "few-lines", .up_to = few, .fragment = SIZE_MAX};
     s[3] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
     s[4] =
         (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
     fit_buffered(r, &s[0], 0, p->inline_bytes);
-    fit_buffered(r, &s[1], p->inline_bytes + 1, two);
-    fit_buffered(r, &s[2], two, few);
-    fit_buffered(r, &s[3], few, p->pull_bytes - 1);
-    fit_pulled(r, &s[4], &s[0], p->pull_bytes);
+    fit_buffered(r, &s[1], p->inline_bytes + 1, p->lines_bytes);
+    fit_buffered(r, &s[2], p->lines_bytes + 1, few);
+    fit_buffered(r, &s[3], few + 1, p->pull_bytes - 1);
+    fit_pulled(r, &s[4], &s[0], p->pull_bytes + 1, PULLS * p->pull_bytes);
 }
 
 // ---- levels --------------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@
 #include "tests/fixtures/fit_samples.h"
 #include "cmd/fit/session.h"
 
-static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .pull_bytes = 2048};
+static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .lines_bytes = 128, .pull_bytes = 2048};
 static const struct clab_fit_link memory = {.protocols = &protocols};
 
-// A machine that is made up, in seconds and seconds a byte. Its segments of slots meet at 128 and 256 bytes.
+// A machine that is made up, in seconds and seconds a byte.
 static const struct clab_segment known[5] = {
     {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
     {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
@@ -71,7 +71,7 @@ static void add_level(struct samples *s, size_t bytes)
     }
 }
 
-static const size_t small_sizes[] = {8, 24, 48, 64, 128, 256, 1024, 2044, 2048, 4096, 8192, 16384};
+static const size_t small_sizes[] = {8, 24, 48, 64, 128, 192, 256, 512, 1024, 2044, 3072, 4096, 8192, 16384};
 static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
 
 static struct samples make_samples(void)

@@ -169,15 +169,25 @@ static void test_sim_in_place_brings_home_what_both_have_read(void **state)
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
     // What is added is sent meanwhile, so the sum lands beside, and is copied home, 5 a byte, to what the peer has just
-    // read: 6 - 2 more.
+    // read: 6 - 2 more as fresh data, and as much as a sum.
     for (options.calls = 1; options.calls < 9; options.calls += 7)
-        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
+        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
+    net->core_cache = 2000; // of which a quarter is in it for certain
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
+    net->core_cache = 500; // from that size on, no sum is in it
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
+    net->core_cache = 0;
     options.in_place = false;
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
     // 5 * 500 bytes are touched until it is brought home. Half of them are still in a cache as large as those.
     options.in_place = true;
     net->shared_cache = 2500;
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 7 * 500);
+    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
+    // A message that went through slots was not read by the peer: it is copied home like any other.
+    problem.count = 300;
+    const double at_home = seconds_of("doubling", problem, net, options);
+    options.in_place = false;
+    assert_true(at_home == seconds_of("doubling", problem, net, options) + 5 * 300);
     clab_net_free(net);
 }
 
