@@ -266,12 +266,14 @@ static size_t bytes_alternated(const struct full *s)
 }
 
 // What a byte costs more that is copied to what both ranks have read: what fresh data does, and as much more as sums do
-// that lie in the cores' own caches. Of less than a part of such a cache all do, and of more than the cache none.
+// that lie in the cores' own caches. Of less than a part of such a cache all do; where it does not hold both places of a
+// chunk, none.
 static double more_at_home(struct full *s, size_t bytes)
 {
-    const struct taking taking = taking_shared(s, bytes, load_at_home(s));
-    const double own = (double)s->net->core_cache, in_cache = (own - (double)bytes) / (own - CERTAIN_PART * own);
-    return taking.pull + (!(own > 0) || in_cache > 1 ? 1 : later(0, in_cache)) * taking.summed;
+    const struct taking taking = taking_shared(s, bytes, load_at_home(s)); // what lies there are sums
+    const double own = (double)s->net->core_cache, most = own / 2, least = CERTAIN_PART * own, n = (double)bytes;
+    const double in_cache = n <= least || own == 0 ? 1 : later(0, (most - n) / (most - least));
+    return taking.pull + in_cache * taking.summed;
 }
 
 // What is copied to `out` at the end of a lane.

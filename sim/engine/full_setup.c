@@ -15,6 +15,8 @@
 
 // What a core's own cache surely holds.
 enum { NEAR_BYTES = 1 << 18 };
+// A core that touches more than its own cache times this finds nothing in it.
+enum { OWN_TIMES = 2 };
 
 static int transfers_init(struct full *s)
 {
@@ -221,6 +223,34 @@ static int share_machine(struct full *s)
     return CLAB_OK;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// What a byte costs. Levels are of a footprint of two ranks; but where a core's own cache decides, it is what that core
+// touches that counts. In the probes of a level it is all of it if one core works; if both do, half of it, and three
+// quarters with sums.
+static struct clab_level level_of(const struct clab_net *net, const struct clab_sim_options *options)
+{
+    const size_t all = options->footprint, core = options->core_footprint;
+    if (core == 0 || core > OWN_TIMES * net->core_cache)
+        return clab_net_level(net, all);
+    const struct clab_level alone = clab_net_level(net, least(all, core)),
+                            both = clab_net_level(net, least(all, 2 * core)),
+                            sums = clab_net_level(net, least(all, core + core / 3));
+    struct clab_level level = alone;
+    level.copy[CLAB_BOTH] = both.copy[CLAB_BOTH];
+    level.add[CLAB_BOTH] = both.add[CLAB_BOTH];
+    level.pull_summed[CLAB_BOTH] = both.pull_summed[CLAB_BOTH];
+    level.add_fresh[CLAB_BOTH] = both.add_fresh[CLAB_BOTH];
+    for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+        level.pull[touch][CLAB_BOTH] = both.pull[touch][CLAB_BOTH];
+        level.reduce[touch][CLAB_BOTH] = sums.reduce[touch][CLAB_BOTH];
+    }
+    return level;
+}
+
 int full_init(struct full *s, const struct clab_sim_options *options)
 {
     const struct clab_net *net = s->net;
@@ -234,7 +264,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->node_shift = !is_simple || s->members || (per_node & (per_node - 1)) ? -1 : __builtin_ctz((unsigned)per_node);
     s->costs = (struct loggp_costs){.ticks = ticks_for(clab_engine_estimate(s->problem, s->algorithm, net, options)),
                                     .net = net};
-    s->level = clab_net_level(net, options->footprint);
+    s->level = level_of(net, options);
     s->call_cost = ticks_round(s->costs.ticks, net->call);
     s->compute = ticks_round(s->costs.ticks, options->compute);
     s->delays = options->delays;

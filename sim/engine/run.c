@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/net/members.h"
 #include "sim/engine/slices.h"
+#include "sim/engine/touched.h"
 #include "sim/net/topology.h"
 #include "core/schedule/formats/goal.h"
 
@@ -42,6 +43,22 @@ static size_t footprint_of(const struct clab_problem *p, const struct clab_algor
     for (int rank = 0; rank < p->nranks; rank++)
         blocks += blocks_at(p, rank, options->in_place);
     return blocks * p->count * options->element_bytes;
+}
+
+// The programs of few ranks say what they touch; more would take longer to compile than to simulate.
+enum { PROGRAMS_AT_MOST = 16 };
+
+static int find_footprint(const struct clab_problem *p, const struct clab_algorithm *algorithm,
+                          struct clab_sim_options *options)
+{
+    struct touched touched;
+    options->footprint = footprint_of(p, algorithm, options);
+    if (p->listing || p->nranks > PROGRAMS_AT_MOST)
+        return CLAB_OK;
+    CLAB_TRY(touched_by(p, algorithm, options->in_place, options->element_bytes, &touched));
+    options->footprint = touched.all;
+    options->core_footprint = touched.core;
+    return CLAB_OK;
 }
 
 double clab_engine_messages(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)
@@ -260,7 +277,7 @@ int clab_sim_run(const struct clab_problem *problem, const struct clab_algorithm
         o.members = NULL;
     CLAB_TRY(choose(problem, algorithm, &placed, &o, &choice));
     if (o.footprint == 0 && placed.nlevels > 0)
-        o.footprint = footprint_of(problem, algorithm, &o);
+        CLAB_TRY(find_footprint(problem, algorithm, &o));
     CLAB_TRY(answer(&choice, problem, algorithm, &placed, &o, &result));
     result.engine = choice.engine;
     memcpy(result.why, choice.why, sizeof result.why);

@@ -2,6 +2,7 @@
 // What messages cost: protocols of shared memory, cores that are shared, links of two levels, sockets and their
 // buckets; each against a time worked out by hand.
 
+#include "sim/engine/touched.h"
 #include "tests/fixtures/sim_run.h"
 
 // ---- protocols and a shared core -----------------------------------------------------------------------------
@@ -174,7 +175,7 @@ static void test_sim_in_place_brings_home_what_both_have_read(void **state)
         assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
     net->core_cache = 2000; // of which a quarter is in it for certain
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
-    net->core_cache = 500; // from that size on, no sum is in it
+    net->core_cache = 1000; // which does not hold both places: no sum is in it
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
     net->core_cache = 0;
     options.in_place = false;
@@ -188,6 +189,48 @@ static void test_sim_in_place_brings_home_what_both_have_read(void **state)
     const double at_home = seconds_of("doubling", problem, net, options);
     options.in_place = false;
     assert_true(at_home == seconds_of("doubling", problem, net, options) + 5 * 300);
+    clab_net_free(net);
+}
+
+static void assert_touched(enum clab_collective collective, const char *name, bool in_place, size_t all, size_t core)
+{
+    const struct clab_problem problem = {.collective = collective, .nranks = 2, .lanes = 1, .count = 50};
+    struct touched touched;
+    assert_int_equal(touched_by(&problem, clab_algorithm_find(collective, name), in_place, 2, &touched), CLAB_OK);
+    assert_int_equal(touched.all, all);
+    assert_int_equal(touched.core, core);
+}
+
+static void test_sim_counts_each_touched_byte_once(void **state)
+{
+    (void)state;
+    // The root copies `in` to `out`; the other reads the former, and writes its `out`.
+    assert_touched(CLAB_BROADCAST, "flat", false, 300, 200);
+    // In place the root's own block lies where it should: nobody touches it.
+    assert_touched(CLAB_GATHER, "flat", true, 200, 200);
+    assert_touched(CLAB_GATHER, "flat", false, 400, 400);
+    // Each reads the other's block, and writes that one of its own.
+    assert_touched(CLAB_ALLGATHER, "ring", true, 400, 200);
+    // Each adds a half of its `in` and of the other's, and lets the other read its other half.
+    assert_touched(CLAB_REDUCE_SCATTER, "pairwise", false, 600, 300);
+}
+
+// A core's own cache holds what that core touches: three buffers of a sum, as in a level of four thirds of that.
+static void test_sim_prices_sums_by_what_a_core_touches(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
+    const struct clab_problem problem = {.collective = CLAB_REDUCE_SCATTER, .nranks = 2, .lanes = 1, .count = 600};
+    net->nlevels = 2;
+    net->levels[0].bytes = 2400; // 1800 of each core
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 3600;
+    net->levels[1].reduce[CLAB_KEPT][CLAB_BOTH] = 80;
+    net->core_cache = 1800;
+    assert_true(seconds_of("pairwise", problem, net, options) == 40 + 20 + 8 * 600 + 30);
+    net->core_cache = 800; // it holds none of that
+    assert_true(seconds_of("pairwise", problem, net, options) == 40 + 20 + 80 * 600 + 30);
     clab_net_free(net);
 }
 
@@ -478,6 +521,8 @@ int main(void)
         cmocka_unit_test(test_sim_forgets_what_a_peer_has_read_by_what_it_touches),
         cmocka_unit_test(test_sim_adds_to_what_a_peer_has_read_at_its_price),
         cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
+        cmocka_unit_test(test_sim_counts_each_touched_byte_once),
+        cmocka_unit_test(test_sim_prices_sums_by_what_a_core_touches),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
         cmocka_unit_test(test_sim_a_socket_takes_the_message_and_the_wire_follows),

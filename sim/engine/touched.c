@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The bytes of a program's moves, each counted once.
+
+#include "sim/engine/touched.h"
+
+#include <stdlib.h>
+
+#include "core/base/err.h"
+
+struct piece {
+    int region;
+    size_t begin, end; // elements
+};
+
+struct pieces {
+    const struct clab_program *program;
+    struct piece *all;
+    size_t n;
+};
+
+// In place, `in` and `out` are one, and a rank's block lies behind those of the ranks before it in the larger of them.
+static struct clab_place place_of(const struct clab_program *program, struct clab_place place)
+{
+    const struct clab_problem *p = &program->problem;
+    const int in = clab_problem_in_blocks(p, program->rank), out = clab_problem_out_blocks(p, program->rank);
+    if (!program->in_place || place.region > CLAB_OUT)
+        return place;
+    if (in != out && (place.region == CLAB_IN) == (in < out))
+        place.start += (size_t)program->rank * p->count;
+    place.region = CLAB_OUT;
+    return place;
+}
+
+static void add(struct pieces *pieces, struct clab_place place, size_t count)
+{
+    place = place_of(pieces->program, place);
+    pieces->all[pieces->n++] = (struct piece){(int)place.region, place.start, place.start + count};
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    if (x->region != y->region)
+        return x->region - y->region;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+// The elements of all pieces, each counted once.
+static size_t count_elements(struct pieces *pieces)
+{
+    size_t sum = 0, end = 0;
+    qsort(pieces->all, pieces->n, sizeof *pieces->all, by_place);
+    for (size_t i = 0; i < pieces->n; i++) {
+        const struct piece *p = &pieces->all[i];
+        const size_t begin = i > 0 && pieces->all[i - 1].region == p->region && end > p->begin ? end : p->begin;
+        if (i == 0 || pieces->all[i - 1].region != p->region)
+            end = 0;
+        sum += p->end > begin ? p->end - begin : 0;
+        end = p->end > end ? p->end : end;
+    }
+    return sum;
+}
+
+// What the rank's core touches of its own; it reads as much of peers as it receives.
+static void add_own(struct pieces *pieces)
+{
+    const struct clab_program *program = pieces->program;
+    for (const struct clab_move *m = program->moves; m < program->moves + program->nmoves; m++) {
+        if (m->op == CLAB_SEND)
+            continue;
+        add(pieces, m->dst, m->count);
+        if (m->op != CLAB_RECV)
+            add(pieces, m->src, m->count);
+        if (m->combines)
+            add(pieces, m->other, m->count);
+    }
+}
+
+// What peers read of it.
+static void add_sent(struct pieces *pieces)
+{
+    const struct clab_program *program = pieces->program;
+    for (const struct clab_move *m = program->moves; m < program->moves + program->nmoves; m++)
+        if (m->op == CLAB_SEND)
+            add(pieces, m->src, m->count);
+}
+
+static int add_rank(const struct clab_program *program, size_t element_bytes, struct touched *touched)
+{
+    struct pieces pieces = {program, calloc((size_t)program->nmoves * 3 + 1, sizeof *pieces.all), 0};
+    if (!pieces.all)
+        return CLAB_ENOMEM;
+    add_own(&pieces);
+    const size_t core = (count_elements(&pieces) + program->elements_received) * element_bytes;
+    add_sent(&pieces);
+    touched->all += count_elements(&pieces) * element_bytes;
+    touched->core = core > touched->core ? core : touched->core;
+    free(pieces.all);
+    return CLAB_OK;
+}
+
+int touched_by(const struct clab_problem *problem, const struct clab_algorithm *algorithm, bool in_place,
+               size_t element_bytes, struct touched *touched_p)
+{
+    struct touched touched = {0};
+    for (int rank = 0; rank < problem->nranks; rank++) {
+        struct clab_program *program;
+        CLAB_TRY(clab_program_compile(problem, algorithm, rank, in_place, &program));
+        const int err = add_rank(program, element_bytes, &touched);
+        clab_program_free(program);
+        CLAB_TRY(err);
+    }
+    *touched_p = touched;
+    return CLAB_OK;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// How much memory a call touches: what caches must hold.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/program/program.h"
+
+struct touched {
+    size_t all;  // bytes: of all ranks' memory
+    size_t core; // by the core that touches most: its own memory, and that of peers that it reads
+};
+
+// Those of the programs that the executor runs.
+//   errors: CLAB_ENOMEM; CLAB_EUNSUPPORTED (program.h, logged)
+int touched_by(const struct clab_problem *problem, const struct clab_algorithm *algorithm, bool in_place,
+               size_t element_bytes, struct touched *touched_p);
