@@ -80,7 +80,9 @@ static const struct fit_probe wire_probes[] = {
     {.turn = NULL},
 };
 
-enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 16 << 10, EAGER_PARTS = 8 };
+// Levels are 11/16 of powers of two: caches are powers of two, or three quarters of one. What fills a cache exactly costs
+// two or three times as much in one process as in the next, by the pages that it was given.
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 11 << 10, EAGER_PARTS = 8 };
 
 // Each size, and the middle between it and the next, below `end`; returns how many.
 static int sizes_below(size_t first, size_t end, size_t *out)
@@ -287,12 +289,17 @@ struct pace {
     int batches, turns; // turns of a batch
 };
 
+// The last cache needs some turns until it holds what it will hold: rather one batch of several than several of one.
+enum { LEAST_TURNS = 4 };
+static const double long_batch = 5e-3; // s
+
 static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, double seconds, double once,
                          struct pace *pace)
 {
-    const double turns = seconds / task->how->messages / fmax(once, 1e-9); // in all
-    if (turns < pace->batches)
-        *pace = (struct pace){turns < 1 ? 1 : (int)turns, 1};
+    const double turn = task->how->messages * fmax(once, 1e-9), turns = seconds / turn; // in all
+    const int least = task->level && LEAST_TURNS * turn < long_batch ? LEAST_TURNS : 1;
+    if (turns < least * pace->batches)
+        *pace = (struct pace){turns < least ? 1 : (int)turns / least, least};
     else
         pace->turns = (int)fmin(turns / pace->batches, rests(r, task) ? RESTS : MOST_TURNS);
     return clab_broadcast(r->comm, pace, pace, sizeof *pace / sizeof(int), CLAB_I32, 0);
