@@ -163,7 +163,7 @@ static int prepare(struct request *r, struct fit_session *session)
 // The longest message of a wire. A round sends about 30 times its bytes, and several rounds must fit into the time.
 static int find_longest(struct fit_session *session, struct fit_ranks *ranks)
 {
-    enum { LOOK = 32 << 10, LOOKS = 3, AT_LEAST = 64 << 10, AT_MOST = 16 << 20, WORTH = 80, ROUNDS = 9 };
+    enum { LOOK = 32 << 10, LOOKS = 3, AT_LEAST = 16 << 10, AT_MOST = 16 << 20, WORTH = 80, ROUNDS = 9 };
     double begin = 0;
     for (int i = 0; i <= LOOKS; i++) { // the first turn opens the connection
         fit_turn_round_trip(ranks, LOOK);

@@ -34,8 +34,9 @@
 #include "core/base/log.h"
 #include "core/base/stats.h"
 
-// Bytes: the largest that a probe sends in one packet; those from which on a wire is nearly all that counts.
-enum { PACKET = 1 << 10, LARGE = 32 << 10 };
+// Bytes: the largest that a probe sends in one packet; those from which on a wire is nearly all that counts. On a slow
+// wire it is all that counts from fewer on, and probes go no further than twice those.
+enum { PACKET = 1 << 10, LARGE = 32 << 10, LARGE_AT_LEAST = 8 << 10 };
 
 // What TCP over Ethernet sends beside a message, in bytes: with each packet the headers of Ethernet, IP and TCP with
 // timestamps (IEEE 802.3, RFC 791, RFC 7323); with each message libfabric's, which has its tag and immediate data.
@@ -55,6 +56,15 @@ struct wire {
     struct fit_line carry; // of longer ones: of the sender's core
     double core_recv;
 };
+
+static size_t large_of(const struct clab_sample *samples, int n)
+{
+    size_t largest = 2 * LARGE_AT_LEAST;
+    for (int i = 0; i < n; i++)
+        if (samples[i].probe == CLAB_PROBE_EXCHANGE && samples[i].bytes > largest)
+            largest = samples[i].bytes;
+    return largest / 2 < LARGE ? largest / 2 : LARGE;
+}
 
 static double time_at(struct fit_round *r, enum clab_probe probe, size_t bytes)
 {
@@ -125,7 +135,7 @@ static struct wire wire_of(struct fit_round *r)
     const size_t least = next_size(r, 0);
     const double both = time_at(r, CLAB_PROBE_EXCHANGE, least);
     struct wire w = {.full = full, .byte = full * PACKET_DATA / (PACKET_DATA + PACKET_HEADER)};
-    w.acks = fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, LARGE, SIZE_MAX).slope - full);
+    w.acks = fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, large_of(r->samples, r->n), SIZE_MAX).slope - full);
     w.half = fit_time(r, CLAB_PROBE_REST);
     w.o_recv = fmin(time_at(r, CLAB_PROBE_FETCH, least), w.half / 2);
     w.o_send = w.half - w.o_recv;
@@ -282,16 +292,17 @@ int clab_fit_port(const struct clab_sample *samples, int n, enum clab_port *port
 {
     const double nearer = 1.2; // to one message than to one and a half, which is what a core makes of two
     double *ratios = malloc((size_t)(n > 0 ? n : 1) * sizeof *ratios);
+    const size_t large = large_of(samples, n);
     int found = 0;
     if (!ratios)
         return CLAB_ENOMEM;
     for (int i = 0; i < n; i++)
-        if (samples[i].probe == CLAB_PROBE_EXCHANGE && samples[i].bytes >= LARGE)
+        if (samples[i].probe == CLAB_PROBE_EXCHANGE && samples[i].bytes >= large)
             found += ratio_at(samples, n, i, &ratios[found]);
     if (found)
         *port_p = clab_quantile(ratios, found, 0.5) < nearer ? CLAB_PORT_DUPLEX : CLAB_PORT_CORE;
     else
-        clab_error("fit: there is no exchange and round trip of %d bytes or more", LARGE);
+        clab_error("fit: there is no exchange and round trip of %zu bytes or more", large);
     free(ratios);
     return found ? CLAB_OK : CLAB_EINVAL;
 }
