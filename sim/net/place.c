@@ -4,7 +4,7 @@
 //
 // - A profile may describe two placements. The one whose latency is nearest to the sample is used.
 // - If neither is near, the profile is scaled. Waiting for cache lines scales with the latency; a core's own work does
-//   not. Fresh data comes line by line from its writer's cache. Near cores share the last-level cache, and find there
+//   not. Fresh data comes line by line from its writer's cache; it scales as the sample's fresh data, if that is known. Near cores share the last-level cache, and find there
 //   what the writer's own cache has evicted. Far cores wait for every line that is in any cache of the other; the
 //   larger a message, the smaller the part of it that those caches hold.
 // - In the same placement a core may still be slower, while a neighbour uses its other hardware thread or its clock is
@@ -229,12 +229,12 @@ void clab_net_place(const struct clab_net *net, struct clab_placement_sample pro
     }
     if (probed.line <= calls || calls < 0)
         return;
-    const double factor = (probed.line - calls) / placed_p->intra.alpha;
+    const double factor = (probed.line - calls) / placed_p->intra.alpha, net_fresh = placed_p->probed.fresh;
     for (int i = 0; i < placed_p->intra.nsegments; i++)
         scale_segment(&placed_p->intra.segments[i], factor);
     placed_p->intra.alpha *= factor;
     placed_p->lane *= factor;
-    scale_levels(placed_p, factor);
+    scale_levels(placed_p, probed.fresh > 0 && net_fresh > 0 ? probed.fresh / net_fresh : factor);
     if (knows_core)
         scale_calls(placed_p, core);
 }

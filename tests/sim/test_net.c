@@ -434,6 +434,10 @@ static void test_net_scales_what_waits_for_lines(void **state)
     // Of messages of 8 and 128 MiB, 2 MiB are in a cache that is not shared any more.
     assert_true(placed.levels[1].pull[CLAB_FRESH][CLAB_ALONE] == 3 + (27 - 3) / 4.0);
     assert_true(placed.levels[2].pull[CLAB_FRESH][CLAB_ALONE] == 6 + (27 - 6) / 64.0);
+    // Fresh data was seen to take twice as long, not three times.
+    net->probed.fresh = 50;
+    clab_net_place(net, (struct clab_placement_sample){.line = 260, .fresh = 100}, &placed);
+    assert_true(placed.intra.alpha == 240 && placed.levels[0].pull[CLAB_FRESH][CLAB_ALONE] == 18);
     clab_net_free(net);
 }
 
