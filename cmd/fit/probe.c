@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/machine.h"
 #include "core/base/relax.h"
 #include "core/base/stats.h"
 #include "cmd/probe/placement.h"
@@ -332,18 +333,26 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
     return lasts ? (clab_now() - begin) / BURST : seconds;
 }
 
+// Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep of data
+// that hardly fits.
+static int warm_turns(size_t level)
+{
+    enum { WARM = 4, SLOWLY = 16 };
+    const size_t cache = clab_machine_last_cache_bytes();
+    return level == 0 ? 1 : level > cache / 2 && level < 2 * cache ? SLOWLY : WARM;
+}
+
 // The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are
 // interrupted, the least is nearest: others' work only adds.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
-    enum { WARM = 4 };               // turns, until caches hold what they will hold
     enum { TRIES = 3, REST = 3000 }; // per batch; us, after which the kernel leaves a process its core for some ms
     double batches[TRIES * FIT_BATCHES];
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
-    time_batch(r, task, task->level ? WARM : 1); // the first touch
+    time_batch(r, task, warm_turns(task->level)); // the first touch, too
     const double once = time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));

@@ -54,6 +54,23 @@ static void test_two_ranks_pause_for_one_round_per_collective(void **state)
     clab_net_free(net);
 }
 
+// Two calls of one message each are no collective.
+static void test_the_row_sendrecv_has_no_collective_call(void **state)
+{
+    (void)state;
+    struct clab_net *net;
+    assert_int_equal(clab_net_create_flat(50e-6, 1e-6, 0, &net), CLAB_OK);
+    net->call = 7e-6;
+    struct bench_row what = made("flat", 100, 0, 1, 1).what;
+    const struct bench_batch batch = {.calls = 8};
+    what.problem.count = 25;
+    assert_near(bench_predict(net, &what, &batch), 50e-6 + 7e-6 + 100e-6); // of the one that receives
+    what.problem.collective = CLAB_SENDRECV;
+    what.algorithm = clab_algorithm_find(CLAB_SENDRECV, "shift");
+    assert_near(bench_predict(net, &what, &batch), 50e-6 + 100e-6);
+    clab_net_free(net);
+}
+
 static bool is_any(const struct accuracy_row *row, const void *which)
 {
     (void)row;
@@ -179,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_ranks_pause_for_one_round_per_collective),
+        cmocka_unit_test(test_the_row_sendrecv_has_no_collective_call),
         cmocka_unit_test(test_of_each_two_neighbouring_sizes_one_is_held_out),
         cmocka_unit_test(test_what_is_held_out_stays_so),
         cmocka_unit_test(test_errors_are_of_predictions_by_what_was_measured),
