@@ -3,7 +3,7 @@
 # How well predictions hold over wires of a known rate: hosts are network namespaces (netns.sh).
 # Usage: wires.sh [BUILD].
 #
-#   WIRES="100mbit 1000mbit"   the wires, as tc has them; 30mbit and more, or fit does not end in its time
+#   WIRES="100mbit 1000mbit"   the wires, as tc has them; 10mbit and more, or fit does not end in its time
 #   HOSTS="2"                  a rank each, one number or several; beyond the cores of this machine, hosts share them
 #
 # For each wire and number of hosts: fit, from messages between two hosts alone, then all collectives by all algorithms,
@@ -18,6 +18,7 @@ folder=$build/wires
 largest() {
     case $1/$2 in
     *1000mbit/2 | *gbit/2) echo 4M ;;
+    10mbit/2) echo 64K ;;
     */2) echo 512K ;;
     *1000mbit/* | *gbit/*) echo 256K ;;
     *) echo 32K ;;
