@@ -131,13 +131,9 @@ static inline void do_local(const struct clab_comm *comm, const struct clab_move
         move_locally(comm, moves, n);
 }
 
-static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
+static void fill_transfers(const struct clab_run *run, struct clab_run_lane *lane, const struct clab_move *moves)
 {
-    const struct clab_run *run = &comm->run;
-    const struct clab_move *moves = run->program->moves + stage->first;
-    do_local(comm, moves, stage->before);
-    moves += stage->before;
-    for (int i = 0; i < stage->transfers; i++) {
+    for (int i = 0; i < lane->ntransfers; i++) {
         struct clab_transfer *t = &lane->transfers[i];
         t->op = moves[i].op;
         t->peer = moves[i].peer;
@@ -148,13 +144,26 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
         t->bytes = moves[i].count * run->element_bytes;
         t->type = run->type;
         t->redop = run->op;
-        t->call = run->call;
         t->non_temporal = run->non_temporal;
-        t->failed = false;
     }
+}
+
+static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
+{
+    const struct clab_run *run = &comm->run;
+    const struct clab_move *moves = run->program->moves + stage->first;
+    do_local(comm, moves, stage->before);
     lane->ntransfers = stage->transfers;
     lane->under_way = stage->transfers > 0;
-    return lane->under_way ? comm->backend->start(comm->endpoint, lane->transfers, lane->ntransfers) : CLAB_OK;
+    if (!lane->under_way)
+        return CLAB_OK;
+    if (!lane->is_filled)
+        fill_transfers(run, lane, moves + stage->before);
+    for (int i = 0; i < lane->ntransfers; i++) {
+        lane->transfers[i].call = run->call;
+        lane->transfers[i].failed = false;
+    }
+    return comm->backend->start(comm->endpoint, lane->transfers, lane->ntransfers);
 }
 
 static void end_stage(const struct clab_comm *comm, struct clab_run_lane *lane, const struct clab_stage *stage)
@@ -223,19 +232,21 @@ static int prepare(struct clab_comm *comm, struct clab_work *work)
 }
 
 // One by one: a core that reads a part of what was stored at once may wait until it is in the cache.
-static void rewind_lane(struct clab_run_lane *lane, struct clab_transfer *transfers)
+static void rewind_lane(struct clab_run_lane *lane, struct clab_transfer *transfers, bool is_filled)
 {
     lane->stage = 0;
     lane->ntransfers = 0;
     lane->under_way = false;
     lane->over = false;
+    lane->is_filled = is_filled;
     lane->transfers = transfers;
 }
 
 static int begin(struct clab_comm *comm, struct clab_work *work)
 {
     struct clab_run *run = &comm->run;
-    if (run->work != work || !work->is_prepared)
+    const bool again = run->work == work && work->is_prepared;
+    if (!again)
         CLAB_TRY(prepare(comm, work));
     else if (comm->has_stream) // it follows what the stream has been given since
         CLAB_TRY(comm->backend->lanes(comm->endpoint, run->program->problem.lanes));
@@ -243,7 +254,7 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     run->call = (uint16_t)(run->kind + (unsigned)work->sequence * 0x9E37); // odd: 65536 in sequence have different ones
     run->lanes_left = program->problem.lanes;
     for (int i = 0; i < program->problem.lanes; i++)
-        rewind_lane(&run->lanes[i], run->transfers + i * program->width);
+        rewind_lane(&run->lanes[i], run->transfers + i * program->width, again && program->lanes[i].nstages == 1);
     comm->traffic.algorithm = work->algorithm->name;
     clab_comm_count(comm, program->messages, program->elements_sent * run->element_bytes,
                     program->elements_received * run->element_bytes, program->elements_across * run->element_bytes);
