@@ -13,6 +13,7 @@
 #include "core/base/numbers/copy.h"
 #include "core/base/log.h"
 #include "core/base/numbers/reduce.h"
+#include "core/base/prefetch.h"
 
 static size_t least(size_t a, size_t b)
 {
@@ -51,6 +52,15 @@ static enum shm_protocol choose_protocol(const struct shm_domain *domain, const 
     return SHM_SLOTTED;
 }
 
+// In a stream the sender asks for the lines ahead, which the receiver has read a lap ago: else each store waits for its
+// line. Not where the peer answers: its next look would take them back. Nor where the receiver has yet to read them.
+static void ask_ahead(const struct shm_endpoint *endpoint, const struct shm_channel *channel)
+{
+    const bool is_free = channel->lines + SHM_AHEAD - channel->seen < SHM_LINES;
+    if (endpoint->sends_alone >= SHM_STREAM && is_free)
+        clab_prefetch_to_write(&channel->queue->lines[(channel->lines + SHM_AHEAD) % SHM_LINES]);
+}
+
 // Write the next line, with the next fragment of the message, and return the fragment's bytes.
 static size_t write_line(const struct shm_domain *domain, struct shm_channel *channel, const struct clab_transfer *t,
                          enum shm_protocol protocol)
@@ -87,6 +97,7 @@ int shm_channel_send(struct shm_endpoint *endpoint, struct shm_channel *channel,
         do {
             if (is_full(channel, protocol))
                 return CLAB_OK;
+            ask_ahead(endpoint, channel);
             t->moved += write_line(endpoint->domain, channel, t, protocol);
             wake(endpoint, t->peer);
         } while (t->moved < t->bytes);
@@ -156,16 +167,30 @@ static void publish(struct shm_endpoint *endpoint, struct shm_channel *channel, 
     wake(endpoint, peer);
 }
 
+static bool is_there(const struct shm_channel *channel, uint32_t line)
+{
+    return atomic_load_explicit(&channel->queue->lines[line % SHM_LINES].number, memory_order_acquire) == line + 1;
+}
+
+// A receiver that is behind fetches the line after the next while it uses this one. A receiver that keeps up must not: it
+// would take a line that the sender is about to write. It finds out once a lap.
+static void fetch_ahead(struct shm_channel *channel)
+{
+    if (channel->lines % SHM_LINES == 0)
+        channel->is_behind = is_there(channel, channel->lines + SHM_BEHIND);
+    if (channel->is_behind)
+        __builtin_prefetch(&channel->queue->lines[(channel->lines + 2) % SHM_LINES]);
+}
+
 int shm_channel_receive(struct shm_endpoint *endpoint, struct shm_channel *channel, struct clab_transfer *t)
 {
     if (channel->finished != t->turn)
         return CLAB_OK;
     do {
-        struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
-        if (atomic_load_explicit(&line->number, memory_order_acquire) != channel->lines + 1)
+        if (!is_there(channel, channel->lines))
             return CLAB_OK;
-        // Where messages follow each other, the next ones come from the other core while this one is used.
-        __builtin_prefetch(&channel->queue->lines[(channel->lines + 2) % SHM_LINES]);
+        const struct shm_line *line = &channel->queue->lines[channel->lines % SHM_LINES];
+        fetch_ahead(channel);
         CLAB_TRY(take_line(endpoint, channel, t, line));
         const bool awaited = line->protocol == SHM_PULL || (t->bytes >= SHM_LONG && t->moved == t->bytes);
         channel->lines++;

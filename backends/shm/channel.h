@@ -42,6 +42,7 @@ struct shm_channel {
     struct shm_queue *queue;
     uint32_t lines;    // written, or consumed
     uint32_t seen;     // sender: the peer's `consumed` when last read; receiver: what it last published
+    bool is_behind;    // receiver: SHM_BEHIND lines wait for it
     uint64_t posted;   // transfers started
     uint64_t finished; // the turn of the transfer that is next
 };
@@ -50,6 +51,7 @@ struct shm_endpoint {
     struct clab_endpoint base;
     struct shm_domain *domain;
     int rank, nranks;
+    unsigned sends_alone;         // sends since the last receive
     int *job_ranks;               // (nranks)
     struct shm_channel *send;     // (nranks, lanes)
     struct shm_channel *receive;  // (nranks, lanes)

@@ -254,6 +254,7 @@ static int start(struct clab_endpoint *base, struct clab_transfer transfers[], i
         t->done = false;
         t->moved = 0;
         t->turn = channel_of(endpoint, t)->posted++;
+        endpoint->sends_alone = t->op == CLAB_SEND ? endpoint->sends_alone + 1 : 0;
         if (t->op == CLAB_SEND)
             CLAB_TRY(move(endpoint, t));
     }
