@@ -79,7 +79,7 @@ static size_t write_line(const struct shm_domain *domain, struct shm_channel *ch
         break;
     case SHM_SLOTTED:
         moved = least(moved, SHM_SLOT_BYTES);
-        memcpy(channel->queue->slots[channel->lines % SHM_SLOTS], src, moved);
+        clab_bytes_copy_string(channel->queue->slots[channel->lines % SHM_SLOTS], src, moved);
         break;
     case SHM_PULL:
         moved = least(moved, SHM_PULL_BYTES);

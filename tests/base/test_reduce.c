@@ -347,8 +347,8 @@ static void check_copy(copy_fn *copy, size_t bytes, size_t from, size_t to)
 static void test_copies_copy_from_any_to_any_alignment(void **state)
 {
     (void)state;
-    copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_nontemporal};
-    for (int k = 0; k < 2; k++)
+    copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_nontemporal, clab_bytes_copy_string};
+    for (int k = 0; k < 3; k++)
         for (size_t bytes = 0; bytes < 400; bytes += bytes < 70 ? 1 : 13)
             for (size_t to = 0; to < 64; to += 5)
                 check_copy(copies[k], bytes, (to * 3) % 64, to);

@@ -5,7 +5,11 @@
 #include "core/base/numbers/copy.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "core/base/machine.h"
 #include "core/base/numbers/stream.h"
@@ -44,3 +48,41 @@ void clab_bytes_copy(void *out, const void *in, size_t bytes)
     else if (bytes > 0)
         memcpy(out, in, bytes);
 }
+
+// ---- string instructions -------------------------------------------------------------------------------------
+
+#ifdef __x86_64__
+// From how many bytes on the instruction is fast: processors say so by the bits FSRM (any) and ERMS (long ones).
+static size_t find_least_string(void)
+{
+    enum { ERMS_LEAST = 2048 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return SIZE_MAX;
+    return d & 1u << 4 ? 1 : b & 1u << 9 ? ERMS_LEAST : SIZE_MAX;
+}
+
+static size_t least_string(void)
+{
+    static atomic_size_t known;
+    size_t least = atomic_load_explicit(&known, memory_order_relaxed);
+    if (least == 0) {
+        least = find_least_string();
+        atomic_store_explicit(&known, least, memory_order_relaxed);
+    }
+    return least;
+}
+
+void clab_bytes_copy_string(void *out, const void *in, size_t bytes)
+{
+    if (bytes >= least_string())
+        __asm__ volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(bytes) : : "memory");
+    else
+        clab_bytes_copy(out, in, bytes);
+}
+#else
+void clab_bytes_copy_string(void *out, const void *in, size_t bytes)
+{
+    clab_bytes_copy(out, in, bytes);
+}
+#endif

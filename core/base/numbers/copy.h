@@ -28,5 +28,9 @@ static inline bool clab_are_nontemporal(size_t bytes, int ranks)
     return bytes >= CLAB_NONTEMPORAL_LEAST && bytes * (size_t)ranks / 4 >= clab_nontemporal_bytes();
 }
 
+// By the processor's string instruction, where that is fast: it takes over a line without reading it first. For pieces of
+// 0.1 to 64 KiB into memory that another core has just read: core/comm/PERFORMANCE.md.
+void clab_bytes_copy_string(void *out, const void *in, size_t bytes);
+
 void clab_bytes_copy(void *out, const void *in, size_t bytes);
 void clab_bytes_copy_nontemporal(void *out, const void *in, size_t bytes);
