@@ -47,7 +47,8 @@ static enum shm_protocol choose_protocol(const struct shm_domain *domain, const 
 {
     if (bytes <= SHM_INLINE_MOST)
         return SHM_INLINE;
-    if (bytes >= SHM_PULL_SHARED && shm_is_shared(domain, src))
+    const size_t least_pull = domain->boot->crowded ? SHM_PULL_CROWDED : SHM_PULL_SHARED;
+    if (bytes >= least_pull && shm_is_shared(domain, src))
         return SHM_PULL;
     return SHM_SLOTTED;
 }
