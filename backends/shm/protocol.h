@@ -8,7 +8,7 @@ enum {
     SHM_INLINE_BYTES = 48,       // of payload beside a line's header
     SHM_INLINE_MOST = 144,       // bytes of a message that goes in lines alone: three of them
     SHM_SLOT_BYTES = 8 << 10,    // a fragment of a slot message: copied while the L1 cache still holds it
-    SHM_LINES = 64,              // lines of a channel, as a page holds: a power of two
+    SHM_LINES = 256,             // lines of a channel: a power of two
     SHM_SLOTS = 8,               // slots of a channel: a power of two
     SHM_STREAM = 8,              // sends, and no receive among them: a stream in one direction
     SHM_AHEAD = 4,               // lines that the sender of a stream asks for ahead
