@@ -48,8 +48,8 @@ static const struct choice choices[] = {
 
     {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
     {CLAB_REDUCE, CROWDED_SOCKETS, ANY_RANKS, KIB(32), &clab_reduce_binomial, 1},
-    {CLAB_REDUCE, CROWDED, ANY_RANKS, 256, &clab_reduce_binomial, 1},
-    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(2048), &clab_reduce_flat, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(8), &clab_reduce_binomial, 1},
+    {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(128), &clab_reduce_flat, 1},
     {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
 
     {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), &clab_allgather_bruck, 1},
@@ -68,8 +68,6 @@ static const struct choice choices[] = {
 
     {CLAB_GATHER, ROOMY, ANY_RANKS, KIB(4), &clab_gather_binomial, 1},
     {CLAB_GATHER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
-    {CLAB_GATHER, CROWDED_SOCKETS, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
-    {CLAB_GATHER, CROWDED, ANY_RANKS, 256, &clab_gather_binomial, 1},
     {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
 
     {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
