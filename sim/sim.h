@@ -43,15 +43,15 @@ const char *clab_sim_engine_name(enum clab_sim_engine engine);
 // What is priced besides the problem itself.
 struct clab_sim_options {
     enum clab_sim_engine engine;
-    size_t element_bytes; // of the problem's count
-    bool in_place;        // out-of-place runs touch `in` first, and may copy it
-    int calls;            // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
-    const double *delays; // (nranks) s after which each rank begins: stragglers; NULL: all at once
-    double compute;       // s of each rank's core before each call
-    const int *members;   // (nranks) which of the network's ranks they are; NULL: the first
-    double *ends;         // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
-    size_t footprint;     // bytes all ranks touch together; 0: what this problem's programs touch, or, of many ranks,
-                          // their in, out and scratch memory
+    size_t element_bytes;  // of the problem's count
+    bool in_place;         // out-of-place runs touch `in` first, and may copy it
+    int calls;             // back-to-back calls; the mean time of one is the result (throughput mode). 0 is 1
+    const double *delays;  // (nranks) s after which each rank begins: stragglers; NULL: all at once
+    double compute;        // s of each rank's core before each call
+    const int *members;    // (nranks) which of the network's ranks they are; NULL: the first
+    double *ends;          // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
+    size_t footprint;      // bytes all ranks touch together; 0: what this problem's programs touch, or, of many ranks,
+                           // their in, out and scratch memory
     size_t core_footprint; // of them what one core touches; 0: the same, or not known
     // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
     // is fresh.

@@ -222,8 +222,7 @@ static void pass_stage(struct full *s, int rank, int lane, int nsteps)
             const struct clab_span dst = s->steps[i].dst;
             if (sends && receives)
                 cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, dst));
-            settle(s, dst, layout_choose(l, dst),
-                   s->steps[i].op == CLAB_RECV_REDUCE || s->steps[i].op == CLAB_COMBINE);
+            settle(s, dst, layout_choose(l, dst), s->steps[i].op == CLAB_RECV_REDUCE || s->steps[i].op == CLAB_COMBINE);
         }
     layout_end_stage(l, s->steps, nsteps);
 }
@@ -258,8 +257,7 @@ static size_t bytes_alternated(const struct full *s)
     size_t bytes = 0;
     for (int c = layout_next_away(l, 0); c >= 0; c = layout_next_away(l, c + 1)) {
         const struct clab_span chunk = {CLAB_DATA, c, 1};
-        if (l->chunks[c].region == CLAB_ALT &&
-            cache_state_since(&s->cache, l, chunk, layout_home(l, chunk)) >= 0)
+        if (l->chunks[c].region == CLAB_ALT && cache_state_since(&s->cache, l, chunk, layout_home(l, chunk)) >= 0)
             bytes += slices_bytes(&s->slices, l->lane, c, 1);
     }
     return bytes;

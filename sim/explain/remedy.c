@@ -115,8 +115,8 @@ struct trial {
     const struct clab_algorithm *algorithm;
     const struct clab_net *net; // as it is
     const struct clab_sim_options *options;
-    double best;    // s
-    char *text;     // (CLAB_WHY_TEXT) of the best
+    double best; // s
+    char *text;  // (CLAB_WHY_TEXT) of the best
     struct clab_net changed;
     struct clab_sim_options changed_options;
 };

@@ -135,7 +135,8 @@ static struct wire wire_of(struct fit_round *r)
     const size_t least = next_size(r, 0);
     const double both = time_at(r, CLAB_PROBE_EXCHANGE, least);
     struct wire w = {.full = full, .byte = full * PACKET_DATA / (PACKET_DATA + PACKET_HEADER)};
-    w.acks = fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, large_of(r->samples, r->n), SIZE_MAX).slope - full);
+    w.acks =
+        fit_at_least_0(fit_line_through(r, CLAB_PROBE_EXCHANGE, large_of(r->samples, r->n), SIZE_MAX).slope - full);
     w.half = fit_time(r, CLAB_PROBE_REST);
     w.o_recv = fmin(time_at(r, CLAB_PROBE_FETCH, least), w.half / 2);
     w.o_send = w.half - w.o_recv;

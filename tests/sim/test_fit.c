@@ -4,7 +4,8 @@
 #include "tests/fixtures/fit_samples.h"
 #include "cmd/fit/session.h"
 
-static const struct clab_protocols protocols = {.memory = true, .inline_bytes = 48, .lines_bytes = 128, .pull_bytes = 2048};
+static const struct clab_protocols protocols = {
+    .memory = true, .inline_bytes = 48, .lines_bytes = 128, .pull_bytes = 2048};
 static const struct clab_fit_link memory = {.protocols = &protocols};
 
 // A machine that is made up, in seconds and seconds a byte.

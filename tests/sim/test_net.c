@@ -246,7 +246,8 @@ static void test_net_reads_segments_of_tiers(void **state)
     assert_int_equal(clab_net_group(net, 4), 0);
     assert_int_equal(clab_net_group(net, 5), 4);
     clab_net_free(net);
-    write_net("[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[segment zone tcp]\nup_to = any\n");
+    write_net(
+        "[net]\ntitle = x\ngamma = 1 ns/B\n[link inter]\nalpha = 5 us\nbeta = 1 GB/s\n[segment zone tcp]\nup_to = any\n");
     assert_int_equal(load(path, &net, &logged), CLAB_EPARSE);
 }
 
@@ -449,7 +450,7 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     net->levels[1].add[CLAB_BOTH] = 1;
     net->levels[1].add_fresh[CLAB_BOTH] = net->levels[1].pull_summed[CLAB_BOTH] = 9;
     clab_net_place(net, (struct clab_placement_sample){.line = 40}, &placed); // the way takes 20, a quarter
-    assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4); // as what is pulled
+    assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4);       // as what is pulled
     assert_true(placed.levels[1].pull_summed[CLAB_BOTH] == 1 + 1.25 / 4);
     assert_true(placed.levels[0].add_fresh[CLAB_BOTH] == 0); // and nothing is said of the others
     assert_true(placed.intra.segments[0].latency == 7.5);
