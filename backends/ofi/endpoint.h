@@ -68,14 +68,16 @@ struct ofi_early {
 struct ofi_lane {
     struct ofi_op *sends; // begun and not all handed over, in order
     uint32_t sends_begun, eager_sent;
-    uint32_t eager_taken;      // by the peer, by its last acknowledgement
-    struct ofi_early *readies; // of sends that have not begun
+    uint32_t units_sent, units_taken; // of eager parts; those taken by the peer, by its last acknowledgement
+    struct ofi_early *readies;        // of sends that have not begun
 
     struct ofi_op *receives; // begun, eager part not come, in order
     uint32_t receives_begun;
-    uint32_t taken, acknowledged; // eager parts that found their receive; those of them acknowledged to the peer
-    bool acknowledges;            // a credit message waits to be sent
-    struct ofi_early *eager; // of receives that have not begun
+    uint32_t taken;                       // eager parts that found their receive
+    uint32_t units_landed, units_reported; // theirs; those of them acknowledged to the peer
+    bool acknowledges;                     // a credit message waits to be sent
+    struct ofi_early *eager, *last_eager;  // of receives that have not begun, by number
+    uint32_t units_early;                  // theirs
 };
 
 struct ofi_peer {
@@ -140,6 +142,13 @@ static inline size_t ofi_eager_bytes(size_t message_bytes)
     return message_bytes < OFI_EAGER_BYTES ? message_bytes : OFI_EAGER_BYTES;
 }
 
+// What the eager part of such a message takes of its lane's window.
+static inline uint32_t ofi_units(size_t message_bytes)
+{
+    const size_t bytes = ofi_eager_bytes(message_bytes);
+    return bytes > OFI_UNIT_BYTES ? (uint32_t)((bytes + OFI_UNIT_BYTES - 1) / OFI_UNIT_BYTES) : 1;
+}
+
 static inline size_t ofi_segment_bytes(size_t message_bytes, size_t offset)
 {
     return message_bytes - offset < OFI_SEGMENT_BYTES ? message_bytes - offset : OFI_SEGMENT_BYTES;
@@ -184,7 +193,7 @@ void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t numb
 void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, size_t bytes);
 // The message of a transfer from this rank to itself.
 void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send);
-// Tell the peer how many eager parts have been taken.
+// Tell the peer how much of what it has sent has been taken.
 void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op);
 
 // ---- progress.c ----------------------------------------------------------------------------------------------

@@ -144,11 +144,11 @@ void ofi_op_finish(struct ofi_endpoint *e, struct ofi_op *op)
 
 static void note_taken(struct ofi_endpoint *e, int peer, struct ofi_lane *lane, uint32_t taken)
 {
-    const int more = ofi_ahead(taken, lane->eager_taken);
-    if (more > (int64_t)(lane->eager_sent - lane->eager_taken))
+    const int more = ofi_ahead(taken, lane->units_taken);
+    if (more > (int64_t)(lane->units_sent - lane->units_taken))
         ofi_distrust(e, peer, "acknowledges messages that this rank has not sent");
     else if (more > 0)
-        lane->eager_taken += (uint32_t)more;
+        lane->units_taken += (uint32_t)more;
 }
 
 static void take_taken(struct ofi_peer *peer, uint64_t immediate)

@@ -11,7 +11,8 @@ enum {
     OFI_EAGER_BYTES = 32 << 10,    // of a message that are sent before it is received; a multiple of every element
     OFI_SEGMENT_BYTES = 512 << 10, // of the rest: reduced while the cache still holds it
     OFI_SEGMENTS = 4,              // of a message whose buffers are posted at once
-    OFI_WINDOW = 16,               // messages of a lane that a peer may send before the first is received
+    OFI_UNIT_BYTES = 1 << 10,      // in which eager parts are counted, each rounded up
+    OFI_WINDOW = 512,              // units of a lane that a peer may send before the first is received
     OFI_POOL = 8,                  // buffers for eager parts, for each peer up to OFI_POOL_PEERS
     OFI_POOL_PEERS = 8,
     OFI_SPINS = 200,        // fruitless polls, of about 0.5 us, before the rank yields its core

@@ -35,7 +35,7 @@ static bool is_as_expected(struct ofi_endpoint *e, const struct clab_transfer *t
 void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
     struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
-    if (lane->taken != lane->acknowledged && !ofi_wire_control(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
+    if (lane->units_landed != lane->units_reported && !ofi_wire_control(e, op->peer, OFI_TAKEN, op->lane, 0, 0)) {
         ofi_work_add(e, op);
         return;
     }
@@ -44,11 +44,12 @@ void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
 }
 
 // An eager part has found its receive. Any message back acknowledges it; at half of the window a credit message does.
-static void take_eager(struct ofi_endpoint *e, int peer, int lane_)
+static void take_eager(struct ofi_endpoint *e, int peer, int lane_, size_t bytes)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
-    if (peer == e->rank || lane->acknowledges || lane->taken - lane->acknowledged < OFI_WINDOW / 2)
+    lane->units_landed += ofi_units(bytes);
+    if (peer == e->rank || lane->acknowledges || lane->units_landed - lane->units_reported < OFI_WINDOW / 2)
         return;
     struct ofi_op *op = ofi_op_take(e);
     if (!op)
@@ -74,19 +75,26 @@ static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
 }
 
 // Whether a member may send this eager part before its receive begins: it is within the window, and not sent twice.
-static bool may_come_early(const struct ofi_lane *lane, uint32_t number)
+static bool may_come_early(const struct ofi_lane *lane, uint32_t number, size_t bytes)
 {
     const int64_t ahead = ofi_ahead(number, lane->taken);
-    if (ahead < (int64_t)(lane->receives_begun - lane->taken) || ahead >= OFI_WINDOW)
-        return false;
-    for (const struct ofi_early *early = lane->eager; early; early = early->next)
-        if (early->number == number)
-            return false;
-    return true;
+    return ahead >= (int64_t)(lane->receives_begun - lane->taken) && ahead < OFI_WINDOW &&
+           lane->units_early + ofi_units(bytes) <= OFI_WINDOW;
 }
 
-static void keep_eager(struct ofi_endpoint *e, struct ofi_lane *lane, uint32_t number, uint64_t immediate,
-                       const char *data, size_t bytes)
+// Where it belongs among those that came early: mostly at their end. NULL: it is there already.
+static struct ofi_early **place_for(struct ofi_lane *lane, uint32_t number)
+{
+    struct ofi_early **link = &lane->eager;
+    if (lane->eager && ofi_ahead(number, lane->last_eager->number) > 0)
+        return &lane->last_eager->next;
+    while (*link && ofi_ahead(number, (*link)->number) > 0)
+        link = &(*link)->next;
+    return *link && (*link)->number == number ? NULL : link;
+}
+
+static void keep_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_early **link, uint32_t number,
+                       uint64_t immediate, const char *data, size_t bytes)
 {
     struct ofi_early *early = malloc(sizeof *early + bytes);
     if (!early) {
@@ -94,19 +102,23 @@ static void keep_eager(struct ofi_endpoint *e, struct ofi_lane *lane, uint32_t n
         ofi_fail(e, CLAB_ENOMEM);
         return;
     }
-    *early = (struct ofi_early){.next = lane->eager, .number = number, .immediate = immediate, .bytes = bytes};
+    *early = (struct ofi_early){.next = *link, .number = number, .immediate = immediate, .bytes = bytes};
     memcpy(early->data, data, bytes);
-    lane->eager = early;
+    *link = early;
+    if (!early->next)
+        lane->last_eager = early;
+    lane->units_early += ofi_units(bytes);
 }
 
+// Receives begin in order, so that it is the first if it is there.
 static struct ofi_early *recall_eager(struct ofi_lane *lane, uint32_t number)
 {
-    for (struct ofi_early **link = &lane->eager, *early; (early = *link); link = &early->next)
-        if (early->number == number) {
-            *link = early->next;
-            return early;
-        }
-    return NULL;
+    struct ofi_early *early = lane->eager;
+    if (early->number != number)
+        return NULL;
+    lane->eager = early->next;
+    lane->units_early -= ofi_units(early->bytes);
+    return early;
 }
 
 static void land_eager(struct ofi_endpoint *e, struct clab_transfer *t, uint64_t immediate, const char *data,
@@ -121,7 +133,7 @@ static void land_eager(struct ofi_endpoint *e, struct clab_transfer *t, uint64_t
     }
     land(t, 0, data, bytes);
     t->moved += bytes;
-    take_eager(e, t->peer, t->lane);
+    take_eager(e, t->peer, t->lane, t->bytes);
 }
 
 static void finish_if_complete(struct ofi_endpoint *e, struct ofi_op *op)
@@ -135,12 +147,13 @@ void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t numb
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
     struct ofi_op *op = take_receive(l, number);
-    if (!op && !may_come_early(l, number)) {
+    struct ofi_early **link = op || !may_come_early(l, number, bytes) ? NULL : place_for(l, number);
+    if (!op && !link) {
         ofi_distrust(e, peer, "has sent a message twice, or more messages than it may before they are received");
         return;
     }
     if (!op) {
-        keep_eager(e, l, number, immediate, data, bytes);
+        keep_eager(e, l, link, number, immediate, data, bytes);
         return;
     }
     land_eager(e, op->t, immediate, data, bytes);

@@ -6,9 +6,15 @@
 #include "core/base/log.h"
 #include "backends/ofi/wire.h"
 
-static bool may_go(const struct ofi_lane *lane, uint32_t number)
+static bool may_go(const struct ofi_lane *lane, uint32_t number, size_t bytes)
 {
-    return number == lane->eager_sent && lane->eager_sent - lane->eager_taken < OFI_WINDOW;
+    return number == lane->eager_sent && lane->units_sent - lane->units_taken + ofi_units(bytes) <= OFI_WINDOW;
+}
+
+static void note_gone(struct ofi_lane *lane, size_t bytes)
+{
+    lane->eager_sent++;
+    lane->units_sent += ofi_units(bytes);
 }
 
 // ---- READY messages that came before the send ----------------------------------------------------------------
@@ -61,11 +67,11 @@ static void recall_ready(struct ofi_endpoint *e, struct ofi_lane *lane, struct o
 
 static void push_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
-    if (!may_go(lane, op->number) || !ofi_wire_eager(e, op)) {
+    if (!may_go(lane, op->number, op->bytes) || !ofi_wire_eager(e, op)) {
         ofi_work_add(e, op);
         return;
     }
-    lane->eager_sent++;
+    note_gone(lane, op->bytes);
     op->eager_done = true;
 }
 
@@ -129,7 +135,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
 static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     const size_t bytes = t->bytes;
-    if (!lane->sends && bytes <= OFI_EAGER_BYTES && (uint32_t)t->turn - lane->taken < OFI_WINDOW) {
+    if (!lane->sends && bytes <= OFI_EAGER_BYTES && lane->units_early + ofi_units(bytes) <= OFI_WINDOW) {
         ofi_receive_eager(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_immediate(t->call, bytes), t->src,
                           bytes);
         t->moved = bytes;
@@ -152,9 +158,9 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
         return;
     }
     const size_t bytes = t->bytes;
-    if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn) &&
+    if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn, bytes) &&
         ofi_wire_eager_copy(e, t, (uint32_t)t->turn)) {
-        lane->eager_sent++;
+        note_gone(lane, bytes);
         t->moved = bytes;
         t->done = true;
         return;

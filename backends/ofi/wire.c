@@ -95,17 +95,17 @@ static bool describe_size(struct ofi_endpoint *e, struct ofi_request *request, v
     return true;
 }
 
-// Each tag acknowledges the eager parts that this rank has taken from `peer` on the lane.
+// Each tag acknowledges what this rank has taken from `peer` on the lane.
 static uint64_t tag_to(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
-    const uint32_t taken = ofi_lane(e, peer, lane)->taken;
+    const uint32_t taken = ofi_lane(e, peer, lane)->units_landed;
     return tag_of(e->peers[peer].key.mark, (struct ofi_name){word, e->rank, lane, number, taken});
 }
 
 static void note_acknowledged(struct ofi_endpoint *e, int peer, int lane)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
-    l->acknowledged = l->taken;
+    l->units_reported = l->units_landed;
     e->peers[peer].met = true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How messages are named on the wire and handed to the provider.
 //
-// - The tag, from its lowest bit: number of the message (12 bits), eager parts taken (12; in a segment, its place
+// - The tag, from its lowest bit: number of the message (12 bits), units taken (12; in a segment, its place
 //   among the message's segments), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a
 //   late message to another endpoint that had this address before finds no buffer.
 // - The provider's data of a message hold the receiver's key, and with an eager part the call (16 bits).
@@ -15,7 +15,7 @@
 enum ofi_word {
     OFI_EAGER,   // of a message, with its first bytes
     OFI_READY,   // for the rest of a message
-    OFI_TAKEN,   // acknowledges eager parts, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
+    OFI_TAKEN,   // acknowledges units taken, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
     OFI_BYE,     // the last message
     OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
 };
