@@ -69,6 +69,7 @@ static void drop_registrations(struct ofi_endpoint *e)
 
 static void release(struct ofi_endpoint *e)
 {
+    ofi_packets_forget(e);
     close_fid(e->ep ? &e->ep->fid : NULL);
     close_fid(e->cq ? &e->cq->fid : NULL);
     close_fid(e->av ? &e->av->fid : NULL);
@@ -393,7 +394,9 @@ bool ofi_closing_progress(struct ofi_domain *domain)
 {
     for (struct ofi_endpoint **link = &domain->closing, *e; (e = *link);) {
         ofi_progress(e);
-        send_byes(e);
+        ofi_packets_flush(&domain->base);
+        if (!domain->held)
+            send_byes(e);
         if (!e->err && is_awaited(e)) {
             link = &e->next;
             continue;
@@ -412,6 +415,7 @@ void ofi_endpoint_close(struct clab_endpoint *base, bool failed)
     while (*link != e)
         link = &(*link)->next;
     *link = e->next;
+    ofi_packets_flush(base->domain);
     if (failed || e->err || e->under_way) {
         domain->has_failed = true;
         send_byes(e);

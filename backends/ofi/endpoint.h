@@ -23,16 +23,21 @@ struct ofi_domain {
     struct ofi_endpoint *closing;   // closed, but a peer may not know yet
     bool has_failed;                // an endpoint has failed: its peers may be stopped, and send nothing more
     struct ofi_refusals refusals;   // of messages without the key
+
+    struct ofi_packet *held;         // packets that are being filled
+    double sending_since, sent_last; // s: calls that only send follow each other since then; the last of them; 0: none
+    double held_since;               // s: the first message of the oldest packet
+    bool joins;                      // the next short message may join a packet
 };
 
 // A request to the provider.
 struct ofi_request {
     struct fi_context2 provider; // its own, while the request is under way; first, since completions point here
-    enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN } kind;
-    struct ofi_op *op;                     // NULL: POOLED
-    size_t offset, bytes;                  // the part of the message
-    uint64_t whole;                        // EAGER_OUT of a long message: its bytes (wire.h)
-    char *memory;                          // POOLED, and SEGMENT_IN of what is reduced: a buffer of the endpoint
+    enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN, OFI_PACKET_OUT } kind;
+    struct ofi_op *op;    // NULL: POOLED, PACKET_OUT
+    size_t offset, bytes; // the part of the message
+    uint64_t whole;       // EAGER_OUT of a long message: its bytes (wire.h)
+    char *memory;         // POOLED, PACKET_OUT, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
 };
@@ -55,6 +60,15 @@ struct ofi_op {
     struct ofi_op *next_work; // of the endpoint
 };
 
+// Messages to a peer that wait for more of them, to leave as one.
+struct ofi_packet {
+    struct ofi_request request; // first: what completes is the packet. Its memory and bytes are those so far
+    struct ofi_endpoint *endpoint;
+    struct ofi_packet *next; // of domain->held, or of the endpoint's free ones
+    int peer, lane;          // the lane of its first message
+    int messages;
+};
+
 // An eager part or a `ready` that came before its transfer began.
 struct ofi_early {
     struct ofi_early *next;
@@ -73,7 +87,7 @@ struct ofi_lane {
 
     struct ofi_op *receives; // begun, eager part not come, in order
     uint32_t receives_begun;
-    uint32_t taken;                       // eager parts that found their receive
+    uint32_t taken;                        // eager parts that found their receive
     uint32_t units_landed, units_reported; // theirs; those of them acknowledged to the peer
     bool acknowledges;                     // a credit message waits to be sent
     struct ofi_early *eager, *last_eager;  // of receives that have not begun, by number
@@ -86,12 +100,13 @@ struct ofi_peer {
     uint64_t listens;    // its address, by name (connections.h); 0: that is not one of IP
     uint64_t made, came; // the connection with it, by where it is from: as we have made it, or as it says; 0: not so
     int job_rank;
-    bool elsewhere; // on a core that is not this rank's
-    bool met;       // a message was sent to it, or has come from it
-    bool knows;     // we have told it that we are connected with all ranks
-    bool settled;   // it has told us the same
-    bool gone;      // its BYE has come
-    bool parted;    // our BYE has been sent, or is about to be
+    bool elsewhere;          // on a core that is not this rank's
+    bool met;                // a message was sent to it, or has come from it
+    bool knows;              // we have told it that we are connected with all ranks
+    bool settled;            // it has told us the same
+    struct ofi_packet *held; // messages to it that wait to leave; NULL: none
+    bool gone;               // its BYE has come
+    bool parted;             // our BYE has been sent, or is about to be
 };
 
 struct ofi_endpoint {
@@ -120,6 +135,8 @@ struct ofi_endpoint {
     struct ofi_request *pooled;   // (npool)
     struct ofi_request *unposted; // buffers of the pool, and of segments, that are to be posted
     int npool;
+    struct ofi_packet *packets, *spare_packets; // (OFI_PACKETS), NULL until the first is used; the free ones
+    int packets_sent;                           // that the provider has
     struct ofi_op *spare_ops;
     struct ofi_request *spare_requests;
     struct ofi_block *blocks; // the memory of ops, requests and bounce buffers
@@ -195,6 +212,24 @@ void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, 
 void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send);
 // Tell the peer how much of what it has sent has been taken.
 void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op);
+
+// ---- packets.c -----------------------------------------------------------------------------------------------
+
+// A call begins that starts these transfers.
+void ofi_packets_note(struct ofi_endpoint *e, const struct clab_transfer transfers[], int n);
+// The sends of such a call are waited for.
+void ofi_packets_note_wait(struct ofi_domain *domain);
+// Put the message of `t` into a packet, if it may wait there. Then it is done.
+bool ofi_packets_take(struct ofi_endpoint *e, const struct clab_transfer *t);
+// Hand over the packet of messages to `peer`, if there is one: what follows must not come before it.
+void ofi_packets_push(struct ofi_endpoint *e, int peer);
+void ofi_packets_flush(struct clab_domain *domain);
+void ofi_packets_sent(struct ofi_endpoint *e, struct ofi_request *request);
+// The endpoint's are dropped.
+void ofi_packets_forget(struct ofi_endpoint *e);
+// A packet has come.
+void ofi_packets_open(struct ofi_endpoint *e, int peer, const char *data, size_t bytes);
+char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes); // lasts as long as the endpoint; memory.c
 
 // ---- progress.c ----------------------------------------------------------------------------------------------
 

@@ -122,6 +122,11 @@ static char *add_block(struct ofi_endpoint *e, size_t bytes)
     return (char *)(block + 1);
 }
 
+char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes)
+{
+    return add_block(e, bytes);
+}
+
 void ofi_blocks_free(struct ofi_endpoint *e)
 {
     for (struct ofi_block *block = e->blocks, *next; block; block = next) {

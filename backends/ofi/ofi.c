@@ -81,6 +81,8 @@ static void foresee(struct ofi_endpoint *e, const struct clab_transfer transfers
 static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
+    if (e->domain->base.may_hold)
+        ofi_packets_note(e, transfers, n);
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND)
             ofi_receive_start(e, &transfers[i]);
@@ -107,6 +109,7 @@ static int test(struct clab_endpoint *base, struct clab_transfer transfers[], in
     if (!done && e->vain > 0) {
         e->vain--;
     } else if (!done) {
+        ofi_packets_note_wait(e->domain);
         ofi_progress(e);
         done = are_done(transfers, n);
     }
@@ -121,6 +124,7 @@ static bool idle(struct clab_endpoint *base, unsigned fruitless)
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     const unsigned spins = !e->domain->boot->crowded ? OFI_SPINS : e->awaits_elsewhere ? OFI_SPINS_CROWDED : 0;
     e->vain = 0;
+    ofi_packets_flush(&e->domain->base);
     if (e->domain->closing)
         ofi_closing_progress(e->domain);
     if (fruitless < spins) {
@@ -172,6 +176,7 @@ const struct clab_backend clab_backend_ofi = {
     .describe = clab_no_description,
     .device = &clab_device_cpu,
     .nap = &nap,
+    .flush = ofi_packets_flush,
     .keeps_others_out = ofi_connections_can_keep,
     .sockets = true, // over TCP
     .protocols = {.pull_bytes = OFI_EAGER_BYTES + 1, .crowded_polls = OFI_SPINS_CROWDED},

@@ -4,6 +4,7 @@
 // - library.c, fabric.c, interface.c   load libfabric, choose a provider and an interface, open its domain.
 // - registrations.c, memory.c          memory, and its registration with the fabric.
 // - wire.c       how our messages are named, and how they are handed to the provider.
+// - packets.c    short messages that leave as one.
 // - send.c, receive.c                  the two halves of a transfer.
 // - progress.c   completions, and requests that the provider could not take before.
 // - endpoint.c   a communicator's endpoint: opened, and freed when no peer needs it any more.
@@ -12,7 +13,7 @@
 // An unexpected message must never wait for its receive: `tcp` stops reading a connection whose next message has no
 // posted buffer, and all other lanes of that connection would stop, too. So
 // - the *eager part* of a message, its first OFI_EAGER_BYTES, lands in a pool that takes any message. From there it
-//   goes to its receive, or to memory of its own until that receive begins. A lane sends at most OFI_WINDOW eager parts
+//   goes to its receive, or to memory of its own until that receive begins. A lane sends at most OFI_WINDOW KiB of eager parts
 //   before the receiver acknowledges some: with any message back, or with one for that alone (credit).
 // - The rest travels in *segments* once the receiver has posted their buffers and sent READY. It sends READY as soon as
 //   its receive begins, so that a later sender need not wait.

@@ -191,6 +191,7 @@ static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, con
     case OFI_EAGER: take_eager(e, &name, request->memory, entry); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
+    case OFI_PACKET: ofi_packets_open(e, name.source, request->memory, entry->len); break;
     case OFI_TAKEN: take_taken(&e->peers[name.source], number_at(request->memory)); break;
     default: break;
     }
@@ -199,7 +200,10 @@ static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, con
 // Whether a message in the pool has a length that its kind allows.
 static bool is_as_long(const struct fi_cq_tagged_entry *entry)
 {
-    if (ofi_name_of(entry->tag).word == OFI_EAGER)
+    const enum ofi_word word = ofi_name_of(entry->tag).word;
+    if (word == OFI_PACKET)
+        return entry->len <= OFI_EAGER_BYTES;
+    if (word == OFI_EAGER)
         return entry->len <= OFI_EAGER_BYTES || entry->len == OFI_POOLED_BYTES;
     return entry->len == sizeof(uint64_t);
 }
@@ -225,6 +229,7 @@ static void take(struct ofi_endpoint *e, const struct fi_cq_tagged_entry *entry)
         break;
     case OFI_EAGER_OUT:
     case OFI_SEGMENT_OUT: ofi_send_completed(e, request); break;
+    case OFI_PACKET_OUT: ofi_packets_sent(e, request); break;
     case OFI_SEGMENT_IN: ofi_receive_completed(e, request, entry->len); break;
     }
 }

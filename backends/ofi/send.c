@@ -158,6 +158,15 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
         return;
     }
     const size_t bytes = t->bytes;
+    if (e->domain->joins && bytes <= OFI_JOINED_BYTES && !lane->sends && !lane->readies &&
+        may_go(lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
+        note_gone(lane, bytes);
+        t->moved = bytes;
+        t->done = true;
+        return;
+    }
+    if (e->peers[t->peer].held)
+        ofi_packets_push(e, t->peer);
     if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn, bytes) &&
         ofi_wire_eager_copy(e, t, (uint32_t)t->turn)) {
         note_gone(lane, bytes);

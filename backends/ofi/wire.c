@@ -9,9 +9,9 @@ enum { TAKEN_AT = 12, LANE_AT = 24, SOURCE_AT = 29, WORD_AT = 39, MARK_BITS = 20
 
 _Static_assert(CLAB_LANES <= 1 << (SOURCE_AT - LANE_AT), "a lane has 5 bits of the tag");
 _Static_assert(CLAB_MAX_RANKS <= 1 << (WORD_AT - SOURCE_AT), "a rank has 10 bits of the tag");
-_Static_assert((int)OFI_SEGMENT <= 4 && OFI_TAG_BITS == WORD_AT + 3, "a word has 3 bits of the tag");
+_Static_assert((int)OFI_SEGMENT <= 8 && OFI_TAG_BITS == WORD_AT + 4, "a word has 4 bits of the tag");
 
-static const uint64_t segment_bit = UINT64_C(4) << WORD_AT; // set in segments alone
+static const uint64_t segment_bit = UINT64_C(8) << WORD_AT; // set in segments alone
 
 static uint64_t tag_of(uint64_t mark, struct ofi_name name)
 {
@@ -22,7 +22,7 @@ static uint64_t tag_of(uint64_t mark, struct ofi_name name)
 struct ofi_name ofi_name_of(uint64_t tag)
 {
     return (struct ofi_name){
-        .word = (enum ofi_word)(tag >> WORD_AT & 7),
+        .word = (enum ofi_word)(tag >> WORD_AT & 15),
         .source = (int)(tag >> SOURCE_AT & (CLAB_MAX_RANKS - 1)),
         .lane = (int)(tag >> LANE_AT & 31),
         .taken = (uint32_t)(tag >> TAKEN_AT) % OFI_NUMBERS,
@@ -130,6 +130,21 @@ bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, 
     if (!is_handed(e, NULL, answer))
         return false;
     note_acknowledged(e, t->peer, t->lane);
+    return true;
+}
+
+bool ofi_wire_packet(struct ofi_endpoint *e, int peer, int lane, struct ofi_request *request)
+{
+    const struct ofi_peer *to = &e->peers[peer];
+    const uint64_t tag = tag_to(e, peer, OFI_PACKET, lane, 0);
+    void *descriptor;
+    if (!describe(e, request, request->memory, request->bytes, &descriptor) ||
+        !is_handed(
+            e, NULL,
+            fi_tsenddata(e->ep, request->memory, request->bytes, descriptor, to->key.word, to->address, tag, request)))
+        return false;
+    e->sending++;
+    note_acknowledged(e, peer, lane);
     return true;
 }
 

@@ -2,7 +2,7 @@
 // How messages are named on the wire and handed to the provider.
 //
 // - The tag, from its lowest bit: number of the message (12 bits), units taken (12; in a segment, its place
-//   among the message's segments), lane (5), source (10), kind (3), and the receiver's mark, 20 bits at most (key.h): a
+//   among the message's segments), lane (5), source (10), kind (4), and the receiver's mark, 20 bits at most (key.h): a
 //   late message to another endpoint that had this address before finds no buffer.
 // - The provider's data of a message hold the receiver's key, and with an eager part the call (16 bits).
 // - Immediate data (uint64_t immediate) are the call and the message's bytes (48 bits), on which both ends must agree.
@@ -13,17 +13,18 @@
 #include "backends/ofi/endpoint.h"
 
 enum ofi_word {
-    OFI_EAGER,   // of a message, with its first bytes
-    OFI_READY,   // for the rest of a message
-    OFI_TAKEN,   // acknowledges units taken, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
-    OFI_BYE,     // the last message
-    OFI_SEGMENT, // of a message; goes to the buffer that was posted for it
+    OFI_EAGER,       // of a message, with its first bytes
+    OFI_READY,       // for the rest of a message
+    OFI_TAKEN,       // acknowledges units taken, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
+    OFI_BYE,         // the last message
+    OFI_PACKET,      // several messages of any lanes, each with a head (packets.c); its number is 0
+    OFI_SEGMENT = 8, // of a message; goes to the buffer that was posted for it
 };
 
 // Immediate data of a TAKEN: the sender is connected with all ranks. The other bits: the sender's address of its
 // connection with the receiver (connections.h).
 enum { OFI_HAS_MET_ALL = 1 };
-enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 42 }; // without the mark
+enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 43 }; // without the mark
 enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
 
 struct ofi_name {
@@ -55,6 +56,8 @@ bool ofi_wire_control(struct ofi_endpoint *e, int peer, enum ofi_word word, int 
                       uint64_t immediate);
 // The eager part of message `number`: all of `t`, and small enough to be copied, so that `t` is done.
 bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, uint32_t number);
+// The packet of `request`, whose memory holds request->bytes, to `peer`.
+bool ofi_wire_packet(struct ofi_endpoint *e, int peer, int lane, struct ofi_request *request);
 // The eager part of the message of `op`. Its completion is reported to `op`.
 bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.

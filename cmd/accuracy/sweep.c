@@ -19,6 +19,7 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
 #include "core/base/err.h"
+#include "core/base/variables.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
 
@@ -56,6 +57,7 @@ static int run_bench(const struct accuracy_plan *plan, const char *net, size_t b
 {
     char size[32], ranks[16], seconds[32], *words[WORDS];
     int n = 0;
+    clab_variable_set(CLAB_VARIABLE_PACKETS, "off"); // as in the fit
     snprintf(size, sizeof size, "%zu", bytes);
     snprintf(ranks, sizeof ranks, "%d", plan->nranks);
     snprintf(seconds, sizeof seconds, "%gs", plan->seconds);

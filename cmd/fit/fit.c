@@ -258,6 +258,7 @@ static int run(int argc, char **argv)
     struct fit_session session;
     if (clab_options_parse(&line, argc, argv, &request))
         return STATUS_USAGE;
+    clab_variable_set(CLAB_VARIABLE_PACKETS, "off"); // the model is of messages that leave alone
     int err = prepare(&request, &session);
     if (!err)
         err = run_job(&request, &session);

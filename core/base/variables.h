@@ -50,6 +50,7 @@
     X(POISON, MANIFEST, SWITCH, 0, 0, NULL, "memory of clab_alloc holds NaN at first", \
       "allocating takes longer") \
     X(PROFILE, MANIFEST, TEXT, 0, 0, NULL, "file of this machine's profile, which fit writes", NULL) \
+    X(PACKETS, MANIFEST, WORD, 0, 0, "auto off", "whether short messages of many calls in a row may leave as one", NULL) \
     X(PROGRESS, MANIFEST, WORD, 0, 0, "auto thread manual", "who moves messages while a rank computes", NULL) \
     X(PROVIDER, MANIFEST, TEXT, 0, 0, NULL, "provider of libfabric (--provider)", NULL) \
     X(RESULTS, NOWHERE, TEXT, 0, 0, NULL, "file for the results of programs", NULL) \

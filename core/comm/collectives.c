@@ -160,6 +160,7 @@ static int call(struct clab_comm *comm, const struct asked *a)
     if (!err)
         err = clab_work_wait_until(work, INFINITY, &(bool){0});
     clab_job_leave(comm->job);
+    clab_progress_begin_if_held(comm->job);
     return err;
 }
 
@@ -275,6 +276,7 @@ static int pass(struct clab_comm *comm, struct clab_transfer transfer)
     if (!err)
         err = clab_work_wait_until(work, INFINITY, &(bool){0});
     clab_job_leave(comm->job);
+    clab_progress_begin_if_held(comm->job);
     return err;
 }
 

@@ -55,6 +55,8 @@ static int meanwhile(void *of, bool *busy_p)
     *busy_p = clab_job_is_busy(job);
     clab_job_advance(job);
     *busy_p |= see_to_done(job);
+    if (clab_domain_holds(job->domain))
+        job->backend->flush(job->domain);
     return CLAB_OK;
 }
 
@@ -94,10 +96,11 @@ static int exchange(struct clab_group *group, const void *mine, size_t bytes, vo
 
 static struct gathering gather(const struct clab_opening *o, uint64_t id, const struct clab_comm *comm)
 {
-    struct gathering g = {.group = {.nranks = o->n, .ranks = o->ranks, .id = id, .exchange = exchange, .parties = o->parties},
-                          .opening = o,
-                          .comm = comm,
-                          .expelled = o->rest_of ? o->rest_of->nexpelled : 0};
+    struct gathering g = {
+        .group = {.nranks = o->n, .ranks = o->ranks, .id = id, .exchange = exchange, .parties = o->parties},
+        .opening = o,
+        .comm = comm,
+        .expelled = o->rest_of ? o->rest_of->nexpelled : 0};
     while (o->ranks[g.group.rank] != o->job->rank)
         g.group.rank++;
     return g;

@@ -27,9 +27,8 @@ struct clab_progress {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     _Atomic int depth; // of the program's calls; written by its thread alone
-    // under the lock:
-    bool waits; // the thread, on `wake`
-    bool ends;
+    _Atomic bool ends;
+    bool waits; // the thread, on `wake`; under the lock
 };
 
 // The thread of this process's job, to end it at exit if the program has not closed the job.
@@ -77,6 +76,14 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
     return give(CLAB_PROGRESS_MANUAL, "no core is free beside the ranks'", why_p);
 }
 
+// Where ranks share cores, the thread would take one from another rank.
+static bool may_hold(const struct clab_job *job)
+{
+    const char *text = clab_variable_text(CLAB_VARIABLE_PACKETS);
+    return job->backend->flush && job->ranks > 1 && !job->bootstrap->crowded && !is_asked(CLAB_PROGRESS_MANUAL) &&
+           !(text && !strcmp(text, "off"));
+}
+
 int clab_progress_choose(struct clab_job *job)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PROGRESS);
@@ -91,6 +98,7 @@ int clab_progress_choose(struct clab_job *job)
         return CLAB_EINVAL;
     }
     job->progress_kind = clab_progress_rule(&place, &job->progress_why);
+    job->domain->may_hold = may_hold(job);
     if (job->progress_kind == CLAB_PROGRESS_MANUAL && is_asked(CLAB_PROGRESS_THREAD) && job->ranks > 1 &&
         job->rank == 0)
         clab_warn("CLAB_PROGRESS=thread: %s: progress is made in calls", job->progress_why);
@@ -123,9 +131,24 @@ static void ask_for_short_slices(void)
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+static int depth(const struct clab_progress *p)
+{
+    return atomic_load_explicit(&p->depth, memory_order_relaxed);
+}
+
+static bool holds(const struct clab_job *job)
+{
+    return clab_domain_holds(job->domain);
+}
+
+static bool is_busy(const struct clab_job *job)
+{
+    return job->progress_kind == CLAB_PROGRESS_THREAD && clab_job_is_busy(job);
+}
+
 static bool is_ended(struct clab_progress *p)
 {
-    while (!p->ends && (atomic_load_explicit(&p->depth, memory_order_relaxed) > 0 || !clab_job_is_busy(p->job))) {
+    while (!p->ends && (depth(p) > 0 || !(is_busy(p->job) || holds(p->job)))) {
         p->waits = true;
         pthread_cond_wait(&p->wake, &p->mutex);
         p->waits = false;
@@ -143,6 +166,18 @@ static double arm(const struct clab_job *job)
     return until;
 }
 
+// Messages are held back. While calls follow each other, the calls see to them.
+static void flush(struct clab_progress *p)
+{
+    pthread_mutex_unlock(&p->mutex);
+    do
+        clab_nap_until(clab_now() + CLAB_HOLD);
+    while (depth(p) > 0 && holds(p->job) && !p->ends);
+    pthread_mutex_lock(&p->mutex);
+    if (depth(p) == 0 && holds(p->job))
+        p->job->backend->flush(p->job->domain);
+}
+
 static void *work(void *of)
 {
     struct clab_progress *p = of;
@@ -151,6 +186,10 @@ static void *work(void *of)
     ask_for_short_slices();
     pthread_mutex_lock(&p->mutex);
     while (!is_ended(p)) {
+        if (!is_busy(p->job)) {
+            flush(p);
+            continue;
+        }
         if (clab_job_advance(p->job))
             continue;
         const double until = arm(p->job);
@@ -182,20 +221,33 @@ static void destroy(struct clab_progress *p)
     free(p);
 }
 
+// Now and from now on.
+static void hold_nothing(struct clab_job *job)
+{
+    job->domain->may_hold = false;
+    if (holds(job))
+        job->backend->flush(job->domain);
+}
+
 static void end_running(void)
 {
-    if (running && running->pid == getpid())
-        clab_progress_end(running->job);
+    if (!running || running->pid != getpid())
+        return;
+    struct clab_job *job = running->job;
+    clab_progress_end(job);
+    hold_nothing(job);
 }
 
 void clab_progress_begin(struct clab_job *job)
 {
     static bool asked;
-    if (job->progress || job->progress_kind != CLAB_PROGRESS_THREAD || !clab_job_is_busy(job))
+    if (job->progress || !(is_busy(job) || holds(job)))
         return;
     struct clab_progress *p = calloc(1, sizeof *p);
-    if (!p)
+    if (!p) {
+        hold_nothing(job);
         return;
+    }
     p->job = job;
     p->pid = getpid();
     p->launcher = clab_variable_is_set(CLAB_VARIABLE_CORES) ? getppid() : 0;
@@ -203,8 +255,11 @@ void clab_progress_begin(struct clab_job *job)
     pthread_cond_init(&p->wake, NULL);
     const int failed = start_thread(p);
     if (failed) {
-        clab_warn("no thread can be started (%s): progress is made in calls", strerror(failed));
-        job->progress_kind = give(CLAB_PROGRESS_MANUAL, "no thread can be started", &job->progress_why);
+        if (job->progress_kind == CLAB_PROGRESS_THREAD) {
+            clab_warn("no thread can be started (%s): progress is made in calls", strerror(failed));
+            job->progress_kind = give(CLAB_PROGRESS_MANUAL, "no thread can be started", &job->progress_why);
+        }
+        hold_nothing(job);
         destroy(p);
         return;
     }
@@ -245,7 +300,7 @@ void clab_progress_unlock(struct clab_progress *p)
     atomic_store_explicit(&p->depth, depth, memory_order_relaxed);
     if (depth > 0)
         return;
-    if (p->waits && clab_job_is_busy(p->job))
+    if (p->waits && (is_busy(p->job) || holds(p->job)))
         pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->mutex);
 }

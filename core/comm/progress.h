@@ -8,6 +8,8 @@
 // - The thread sleeps as long as no work is under way. If nothing moves, it sleeps for at most CLAB_NAP: until a
 //   delivery is due, or a message comes (struct clab_nap). It never spins, since it may share its core with the
 //   computation.
+// - A backend may hold short messages back, to send several as one (CLAB_PACKETS), where each rank has a core. The
+//   thread sends them CLAB_HOLD later, unless a call does so before. Such a thread does nothing else under "manual".
 // - A failure in the thread poisons the communicator, and the next wait returns the error. The thread checks no
 //   deadlines and reads no notices; waits do that.
 // - CLAB_PROGRESS is auto, thread or manual. auto: a thread if each rank has a second core, or if delivery takes time
@@ -40,8 +42,15 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
 //   errors: CLAB_EINVAL (logged)
 int clab_progress_choose(struct clab_job *job);
 
-// A call that leaves a work under way has ended: start the thread, if the job uses one.
+// A call that leaves a work under way, or a message held back, has ended: start the thread, if it is for that.
 void clab_progress_begin(struct clab_job *job);
+
+// After a call that leaves no work under way.
+static inline void clab_progress_begin_if_held(struct clab_job *job)
+{
+    if (__builtin_expect(!job->progress && clab_domain_holds(job->domain), 0))
+        clab_progress_begin(job);
+}
 // End the thread and remove the lock. Does nothing if there is no thread.
 void clab_progress_end(struct clab_job *job);
 

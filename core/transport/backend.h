@@ -34,7 +34,17 @@ struct clab_backend;
 // The first member of every backend's own. clab_attach and clab_endpoint_open fill them in.
 struct clab_domain {
     const struct clab_backend *backend;
+    bool may_hold; // what has been started may wait for what follows it, since a thread will flush it
+    bool holds;    // something waits so; read beside calls, by clab_domain_holds
 };
+static inline bool clab_domain_holds(const struct clab_domain *domain)
+{
+    return __atomic_load_n(&domain->holds, __ATOMIC_RELAXED);
+}
+static inline void clab_domain_set_holds(struct clab_domain *domain, bool holds)
+{
+    __atomic_store_n(&domain->holds, holds, __ATOMIC_RELAXED);
+}
 struct clab_endpoint {
     struct clab_domain *domain;
 };
@@ -162,7 +172,8 @@ struct clab_nap {
     // Sleep until then, or until a message arrives, at most CLAB_NAP. All calls but detach may run meanwhile.
     void (*sleep)(struct clab_domain *domain, double until);
 };
-#define CLAB_NAP 1e-3 // s
+#define CLAB_NAP  1e-3 // s
+#define CLAB_HOLD 1e-4 // s: the longest that a message is held back
 
 // ---- the backend -------------------------------------------------------------------------------------------------
 
@@ -236,6 +247,8 @@ struct clab_backend {
     const char *const *launcher;
 
     const struct clab_nap *nap; // NULL: all calls must come from one thread
+    // Send what is held back (struct clab_domain), as far as that is possible now. NULL: nothing ever is.
+    void (*flush)(struct clab_domain *domain);
 
     // Whether a rank can keep processes outside the job from sending to it, tried on sockets of this process. NULL: no
     // process outside the job can connect to a rank, or the library sees to that.

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+// Messages that leave as one over ofi (backends/ofi/packets.c): all arrive, whole and in order; those of a rank that
+// then computes, or waits for something else, arrive soon; and nothing waits where the user says so.
+
+#include "tests/fixtures/job_fixture.h"
+#include "tests/fixtures/needs.h"
+
+#ifdef HAVE_LIBFABRIC
+
+#include <unistd.h>
+
+#include "core/clab.h"
+#include "core/comm/comm.h"
+#include "backends/ofi/wire.h"
+
+// ---- a packet ------------------------------------------------------------------------------------------------
+
+static uint64_t head_of(size_t bytes, uint64_t number, uint64_t lane, uint64_t call)
+{
+    return bytes | number << 16 | lane << 28 | call << 48;
+}
+
+// What an endpoint says that gets such a packet from rank 1.
+static int open_packet(const void *packet, size_t bytes, struct ofi_lane *lanes)
+{
+    struct ofi_peer peers[2] = {{.job_rank = 0}, {.job_rank = 1}};
+    struct ofi_endpoint e = {.nranks = 2, .peers = peers, .lanes = lanes};
+    ofi_packets_open(&e, 1, packet, bytes);
+    return e.err;
+}
+
+static void test_a_packet_is_opened(void **state)
+{
+    (void)state;
+    static struct ofi_lane lanes[2 * CLAB_LANES];
+    const uint64_t packet[] = {head_of(3, 0, 0, 7), 0x636261, head_of(0, 0, CLAB_LANES - 1, 65535),
+                               head_of(9, 1, 0, 8), 1,        2};
+    assert_int_equal(open_packet(packet, sizeof packet, lanes), CLAB_OK);
+    struct ofi_early *first = lanes[CLAB_LANES].eager, *second = first->next, *other = lanes[2 * CLAB_LANES - 1].eager;
+    assert_int_equal(first->bytes, 3);
+    assert_memory_equal(first->data, "abc", 3);
+    assert_int_equal(first->immediate, ofi_immediate(7, 3));
+    assert_int_equal(second->number, 1);
+    assert_int_equal(second->immediate, ofi_immediate(8, 9));
+    assert_int_equal(other->immediate, ofi_immediate(65535, 0));
+    free(first);
+    free(second);
+    free(other);
+}
+
+static void assert_is_refused(const uint64_t packet[], size_t bytes)
+{
+    static struct ofi_lane lanes[2 * CLAB_LANES];
+    const struct capture err = capture_begin(STDERR_FILENO);
+    assert_int_equal(open_packet(packet, bytes, lanes), CLAB_EMISMATCH);
+    assert_one_line_with(capture_end(err),
+                         "rank 1 has sent a packet that is shorter than its messages, or one of a lane");
+    assert_null(lanes[CLAB_LANES].eager);
+}
+
+static void test_a_packet_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    const uint64_t packet[] = {head_of(9, 0, 0, 0), 0}, lane[] = {head_of(0, 0, CLAB_LANES, 0)};
+    assert_is_refused(packet, 1);
+    assert_is_refused(packet, 8);
+    assert_is_refused(packet, 16);
+    assert_is_refused(lane, 8);
+}
+
+// ---- streams -------------------------------------------------------------------------------------------------
+
+static int open_comm(struct clab_job **job_p, struct clab_comm **comm_p)
+{
+    char name[] = "ofi", *argv[] = {name, NULL};
+    int argc = 1;
+    return clab_job_open(&argc, argv, job_p) || clab_comm_create(*job_p, comm_p);
+}
+
+static void assert_job(int nranks, body_fn body)
+{
+    struct clab_launch launch = ranks(nranks);
+    launch.backend = "ofi";
+    memset((void *)told, 0, sizeof *told);
+    setenv("CLAB_TIMEOUT", "20s", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = run_job(launch, body);
+    const char *text = capture_end(err);
+    if (status || *text)
+        fail_msg("status %d: %s", status, text);
+}
+
+static bool holds(const struct clab_comm *comm)
+{
+    return clab_domain_holds(comm->job->domain);
+}
+
+// Rank 0 sends by all ways that only send, and each rank looks at each element.
+static int stream_all_sizes(int rank)
+{
+    enum { CALLS = 20000, MOST = 3000 };
+    static const int counts[] = {1, 2, 30, 500, 1100, 2048, 2049, MOST};
+    static int data[MOST], blocks[3 * MOST];
+    struct clab_job *job;
+    struct clab_comm *comm;
+    int wrong = 0, held = 0;
+    if (open_comm(&job, &comm))
+        return 12;
+    const int n = clab_comm_ranks(comm);
+    for (int i = 0; i < CALLS && !wrong; i++) {
+        const int count = i < CALLS / 2 ? counts[i % 3] : counts[i % 8];
+        for (int k = 0; k < count && rank == 0; k++)
+            data[k] = blocks[k] = blocks[(n - 1) * count + k] = i + k;
+        if (i % 1000 < 900)
+            wrong |= clab_broadcast(comm, data, data, (size_t)count, CLAB_I32, 0);
+        else
+            wrong |= clab_scatter(comm, blocks, data, (size_t)count, CLAB_I32, 0);
+        for (int k = 0; k < count && (rank == n - 1 || i % 1000 < 900); k++)
+            wrong |= data[k] != i + k;
+        held += holds(comm);
+    }
+    told->values[rank] = held;
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static bool have_cores(int nranks)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) >= nranks;
+}
+
+static void test_messages_of_all_sizes_arrive_whole(void **state)
+{
+    (void)state;
+    assert_job(2, stream_all_sizes);
+    assert_true(told->values[0] > 0 || !have_cores(2)); // else nothing was tested
+    assert_int_equal(told->values[1], 0);
+    assert_job(3, stream_all_sizes);
+    assert_int_equal(told->values[1] + told->values[2], 0);
+}
+
+// Rank 0 sends until a message is held, but 50 ms at most, and says which is the last. Whether one was held.
+static bool stream_until_held(struct clab_comm *comm, int *last_p)
+{
+    const double end = clab_now() + 0.05;
+    for (int i = 1; !*last_p; i++) {
+        const bool enough = holds(comm) || clab_now() > end;
+        int value = enough ? -i : i;
+        if (clab_broadcast(comm, &value, &value, 1, CLAB_I32, 0))
+            return false;
+        if (enough)
+            *last_p = i;
+    }
+    return holds(comm);
+}
+
+static int receive_until_last(struct clab_comm *comm)
+{
+    int value = 1;
+    while (value > 0)
+        if (clab_broadcast(comm, &value, &value, 1, CLAB_I32, 0))
+            return 1;
+    return 0;
+}
+
+enum { STREAMS = 20 };
+
+// Rank 0 calls nothing until rank 1 has the last.
+static int stream_and_compute(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    int wrong = 0;
+    if (open_comm(&job, &comm))
+        return 12;
+    for (int s = 1; s <= STREAMS && !wrong; s++) {
+        int last = 0;
+        if (rank == 1) {
+            wrong |= receive_until_last(comm);
+            told->values[1] = s;
+        } else {
+            told->values[0] += stream_until_held(comm, &last);
+            for (const double end = clab_now() + TIME_LIMIT; told->values[1] < s && clab_now() < end;)
+                ;
+            wrong |= told->values[1] < s;
+        }
+    }
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static void test_the_last_arrive_while_the_sender_computes(void **state)
+{
+    (void)state;
+    assert_job(2, stream_and_compute);
+    assert_true(told->values[0] > 0 || !have_cores(2));
+}
+
+// Rank 0 waits in another call, which rank 1 comes to when it has the last.
+static int stream_and_create(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm, *other;
+    int wrong = 0;
+    if (open_comm(&job, &comm))
+        return 12;
+    for (int s = 0; s < STREAMS / 4 && !wrong; s++) {
+        int last = 0;
+        if (rank == 0)
+            stream_until_held(comm, &last);
+        else
+            wrong |= receive_until_last(comm);
+        wrong |= clab_comm_create(job, &other);
+        clab_comm_destroy(other);
+    }
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static void test_the_last_arrive_while_the_sender_makes_a_communicator(void **state)
+{
+    (void)state;
+    assert_job(2, stream_and_create);
+}
+
+// The communicator is destroyed as soon as something is held.
+static int stream_and_leave(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    int last = 0, wrong = 0;
+    if (open_comm(&job, &comm))
+        return 12;
+    if (rank == 0)
+        stream_until_held(comm, &last);
+    else
+        wrong = receive_until_last(comm);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static void test_the_last_arrive_although_the_sender_leaves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_job(2, stream_and_leave);
+}
+
+static int stream_and_count(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    int last = 0, wrong = 0;
+    if (open_comm(&job, &comm))
+        return 12;
+    if (rank == 0)
+        wrong = stream_until_held(comm, &last);
+    else
+        wrong = receive_until_last(comm);
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static void test_nothing_is_held_where_the_user_says_so(void **state)
+{
+    (void)state;
+    setenv("CLAB_PACKETS", "off", 1);
+    assert_job(2, stream_and_count);
+    unsetenv("CLAB_PACKETS");
+    setenv("CLAB_PROGRESS", "manual", 1);
+    assert_job(2, stream_and_count);
+    unsetenv("CLAB_PROGRESS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_packet_is_opened),
+        cmocka_unit_test(test_a_packet_that_is_none_is_refused),
+        cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
+        cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
+        cmocka_unit_test(test_the_last_arrive_while_the_sender_makes_a_communicator),
+        cmocka_unit_test(test_the_last_arrive_although_the_sender_leaves),
+        cmocka_unit_test(test_nothing_is_held_where_the_user_says_so),
+    };
+    return cmocka_run_group_tests(tests, share_told, NULL);
+}
+
+#else
+
+static void test_ofi_packets(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT("libfabric");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_packets)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
