@@ -80,7 +80,7 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
 static bool may_hold(const struct clab_job *job)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PACKETS);
-    return job->backend->flush && job->ranks > 1 && !job->bootstrap->crowded && !is_asked(CLAB_PROGRESS_MANUAL) &&
+    return job->backend->flush && job->ranks > 1 && !is_asked(CLAB_PROGRESS_MANUAL) &&
            !(text && !strcmp(text, "off"));
 }
 
