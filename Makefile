@@ -75,7 +75,7 @@ say = $(if $(Q),@printf '  %-4s %s\n' $1 $@)
 
 # ---- targets --------------------------------------------------------------------------------------------------
 
-.PHONY: all install uninstall tests test test-full floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full bench-peers fit accuracy gpu-check gpu-tools clean help show
+.PHONY: all install uninstall tests test test-full floors fuzz targets faults wires plot report slides bench-cpu bench-gpu bench-full bench-peers bench-sockets fit accuracy gpu-check gpu-tools clean help show
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -163,6 +163,9 @@ bench-full: all ## both, in one report
 
 bench-peers: all ## compare with Open MPI and MPICH on this machine: PEERS_RANKS="2 4" PEERS_BACKEND=ofi (tests/peers/bench.sh)
 	$(Q)tests/peers/bench.sh $(B) || [ $$? -eq 3 ]
+
+bench-sockets: all ## compare 6 ranks over ofi with a plain program of sockets, on this machine: SOCKETS_RANKS=4 (tests/peers/sockets.sh)
+	$(Q)tests/peers/sockets.sh $(B) || [ $$? -eq 3 ]
 
 report: all ## draw all of results/, say what it means, and put it on one page: build/report/index.html
 	$(Q)$(B)/commlab report

@@ -25,7 +25,7 @@ struct ofi_domain {
     struct ofi_refusals refusals;   // of messages without the key
 
     struct ofi_packet *held;         // packets that are being filled
-    double sending_since, sent_last; // s: calls that only send follow each other since then; the last of them; 0: none
+    double sending_since, sent_last; // s: calls that only send follow each other since then; the last; 0: none
     double held_since;               // s: the first message of the oldest packet
     bool joins;                      // the next short message may join a packet
 };
@@ -148,15 +148,16 @@ static inline struct ofi_lane *ofi_lane(const struct ofi_endpoint *e, int peer, 
     return &e->lanes[(size_t)peer * CLAB_LANES + (size_t)lane];
 }
 
-// A buffer of the pool: an eager part, aligned to a cache line, and behind it the length of the message.
+// A buffer of the pool, aligned to a cache line: for a packet, or an eager part and behind it the length of the message.
 enum {
-    OFI_POOLED_BYTES = OFI_EAGER_BYTES + sizeof(uint64_t),
-    OFI_POOLED_STRIDE = OFI_EAGER_BYTES + 64,
+    OFI_LONG_BYTES = OFI_HEAD_BYTES + sizeof(uint64_t),
+    OFI_POOLED_BYTES = OFI_PACKET_BYTES,
+    OFI_POOLED_STRIDE = OFI_PACKET_BYTES + 64,
 };
 
 static inline size_t ofi_eager_bytes(size_t message_bytes)
 {
-    return message_bytes < OFI_EAGER_BYTES ? message_bytes : OFI_EAGER_BYTES;
+    return message_bytes <= OFI_EAGER_BYTES ? message_bytes : OFI_HEAD_BYTES;
 }
 
 // What the eager part of such a message takes of its lane's window.
@@ -215,9 +216,9 @@ void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op);
 
 // ---- packets.c -----------------------------------------------------------------------------------------------
 
-// A call begins that starts these transfers.
-void ofi_packets_note(struct ofi_endpoint *e, const struct clab_transfer transfers[], int n);
-// The sends of such a call are waited for.
+// These are about to be started.
+void ofi_packets_note(struct ofi_domain *domain, const struct clab_transfer transfers[], int n);
+// What was started last is waited for.
 void ofi_packets_note_wait(struct ofi_domain *domain);
 // Put the message of `t` into a packet, if it may wait there. Then it is done.
 bool ofi_packets_take(struct ofi_endpoint *e, const struct clab_transfer *t);

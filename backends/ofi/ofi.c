@@ -82,7 +82,7 @@ static int start(struct clab_endpoint *base, struct clab_transfer transfers[], i
 {
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
     if (e->domain->base.may_hold)
-        ofi_packets_note(e, transfers, n);
+        ofi_packets_note(e->domain, transfers, n);
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND)
             ofi_receive_start(e, &transfers[i]);

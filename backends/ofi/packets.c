@@ -33,7 +33,7 @@ static size_t place_of(size_t bytes)
 
 // ---- when ----------------------------------------------------------------------------------------------------
 
-static bool only_sends(const struct clab_transfer transfers[], int n)
+static bool only_send(const struct clab_transfer transfers[], int n)
 {
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND)
@@ -41,11 +41,10 @@ static bool only_sends(const struct clab_transfer transfers[], int n)
     return true;
 }
 
-void ofi_packets_note(struct ofi_endpoint *e, const struct clab_transfer transfers[], int n)
+void ofi_packets_note(struct ofi_domain *domain, const struct clab_transfer transfers[], int n)
 {
-    struct ofi_domain *domain = e->domain;
     domain->joins = false;
-    if (!only_sends(transfers, n)) {
+    if (!only_send(transfers, n)) {
         domain->sent_last = 0;
         ofi_packets_flush(&domain->base);
         return;
@@ -79,14 +78,14 @@ static void note_held(struct ofi_domain *domain)
 static void make_packets(struct ofi_endpoint *e)
 {
     const size_t heads = OFI_PACKETS * sizeof *e->packets;
-    char *memory = ofi_memory_take(e, heads + (size_t)OFI_PACKETS * OFI_EAGER_BYTES);
+    char *memory = ofi_memory_take(e, heads + (size_t)OFI_PACKETS * OFI_PACKET_BYTES);
     if (!memory)
         return;
     e->packets = (struct ofi_packet *)(void *)memory;
     for (int i = 0; i < OFI_PACKETS; i++) {
         e->packets[i] = (struct ofi_packet){.endpoint = e, .next = e->spare_packets};
         e->packets[i].request.kind = OFI_PACKET_OUT;
-        e->packets[i].request.memory = memory + heads + (size_t)i * OFI_EAGER_BYTES;
+        e->packets[i].request.memory = memory + heads + (size_t)i * OFI_PACKET_BYTES;
         e->spare_packets = &e->packets[i];
     }
 }
@@ -130,7 +129,7 @@ static void append(struct ofi_packet *packet, const struct clab_transfer *t)
 bool ofi_packets_take(struct ofi_endpoint *e, const struct clab_transfer *t)
 {
     struct ofi_packet *packet = e->peers[t->peer].held;
-    if (packet && (packet->request.bytes + place_of(t->bytes) > OFI_EAGER_BYTES || packet->messages == OFI_JOINED)) {
+    if (packet && (packet->request.bytes + place_of(t->bytes) > OFI_PACKET_BYTES || packet->messages == OFI_JOINED)) {
         ofi_packets_push(e, t->peer);
         packet = e->peers[t->peer].held;
         if (packet)

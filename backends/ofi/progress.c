@@ -169,11 +169,11 @@ static uint64_t number_at(const char *memory)
 static void take_eager(struct ofi_endpoint *e, const struct ofi_name *name, const char *data,
                        const struct fi_cq_tagged_entry *entry)
 {
-    const bool is_long = entry->len > OFI_EAGER_BYTES;
-    const size_t whole = is_long ? number_at(data + OFI_EAGER_BYTES) : entry->len;
+    const bool is_long = name->word == OFI_HEAD;
+    const size_t whole = is_long ? number_at(data + OFI_HEAD_BYTES) : entry->len;
     const uint64_t immediate = ofi_immediate((uint16_t)entry->data, whole);
     ofi_receive_eager(e, name->source, name->lane, name->number, immediate, data,
-                      is_long ? OFI_EAGER_BYTES : entry->len);
+                      is_long ? OFI_HEAD_BYTES : entry->len);
 }
 
 // A message has come into the pool.
@@ -188,7 +188,8 @@ static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, con
     e->peers[name.source].met = true;
     note_taken(e, name.source, lane, name.taken);
     switch (name.word) {
-    case OFI_EAGER: take_eager(e, &name, request->memory, entry); break;
+    case OFI_EAGER:
+    case OFI_HEAD: take_eager(e, &name, request->memory, entry); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
     case OFI_PACKET: ofi_packets_open(e, name.source, request->memory, entry->len); break;
@@ -202,10 +203,10 @@ static bool is_as_long(const struct fi_cq_tagged_entry *entry)
 {
     const enum ofi_word word = ofi_name_of(entry->tag).word;
     if (word == OFI_PACKET)
-        return entry->len <= OFI_EAGER_BYTES;
+        return entry->len <= OFI_PACKET_BYTES;
     if (word == OFI_EAGER)
-        return entry->len <= OFI_EAGER_BYTES || entry->len == OFI_POOLED_BYTES;
-    return entry->len == sizeof(uint64_t);
+        return entry->len <= OFI_EAGER_BYTES;
+    return entry->len == (word == OFI_HEAD ? OFI_LONG_BYTES : sizeof(uint64_t));
 }
 
 // The one place where it is decided whether a message counts.

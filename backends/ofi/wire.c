@@ -187,7 +187,7 @@ static bool send_eager(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_req
         .desc = descriptors,
         .iov_count = is_long ? 2 : 1,
         .addr = to->address,
-        .tag = tag_to(e, op->peer, OFI_EAGER, op->lane, op->number),
+        .tag = tag_to(e, op->peer, is_long ? OFI_HEAD : OFI_EAGER, op->lane, op->number),
         .context = request,
         .data = to->key.word | op->t->call,
     };

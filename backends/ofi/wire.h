@@ -13,10 +13,11 @@
 #include "backends/ofi/endpoint.h"
 
 enum ofi_word {
-    OFI_EAGER,       // of a message, with its first bytes
+    OFI_EAGER,       // a whole message
     OFI_READY,       // for the rest of a message
     OFI_TAKEN,       // acknowledges units taken, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
     OFI_BYE,         // the last message
+    OFI_HEAD,        // the first bytes of a longer message
     OFI_PACKET,      // several messages of any lanes, each with a head (packets.c); its number is 0
     OFI_SEGMENT = 8, // of a message; goes to the buffer that was posted for it
 };

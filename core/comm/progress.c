@@ -76,7 +76,6 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
     return give(CLAB_PROGRESS_MANUAL, "no core is free beside the ranks'", why_p);
 }
 
-// Where ranks share cores, the thread would take one from another rank.
 static bool may_hold(const struct clab_job *job)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PACKETS);

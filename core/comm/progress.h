@@ -8,7 +8,7 @@
 // - The thread sleeps as long as no work is under way. If nothing moves, it sleeps for at most CLAB_NAP: until a
 //   delivery is due, or a message comes (struct clab_nap). It never spins, since it may share its core with the
 //   computation.
-// - A backend may hold short messages back, to send several as one (CLAB_PACKETS), where each rank has a core. The
+// - A backend may hold short messages back, to send several as one (CLAB_PACKETS). The
 //   thread sends them CLAB_HOLD later, unless a call does so before. Such a thread does nothing else under "manual".
 // - A failure in the thread poisons the communicator, and the next wait returns the error. The thread checks no
 //   deadlines and reads no notices; waits do that.

@@ -98,8 +98,8 @@ static bool holds(const struct clab_comm *comm)
 // Rank 0 sends by all ways that only send, and each rank looks at each element.
 static int stream_all_sizes(int rank)
 {
-    enum { CALLS = 20000, MOST = 3000 };
-    static const int counts[] = {1, 2, 30, 500, 1100, 2048, 2049, MOST};
+    enum { CALLS = 20000, MOST = 8193 };
+    static const int counts[] = {1, 2, 30, 500, 3000, 8192, MOST, 1100};
     static int data[MOST], blocks[3 * MOST];
     struct clab_job *job;
     struct clab_comm *comm;
