@@ -9,7 +9,9 @@
 //   hold for it, too (ring becomes faster than doubling between 1 and 4 MiB). Crowded ranks over TCP, same machine and
 //   day, 3 to 8 ranks, 8 B to 32 KiB: with 4, 6 and 8 ranks leaders needs 0.6 to 0.9 times as long as star. With 3, 5
 //   and 7 ranks, which can not be pinned, both take as long. Crowded reduce, gather and alltoall: 2026-11-28, the same
-//   kind of machine, 4 and 6 ranks, also over TCP up to 32 KiB. Other rows for crowded ranks were not measured over TCP.
+//   kind of machine, 4 and 6 ranks. Crowded broadcast, reduce, reduce_scatter and scatter over TCP, and reduce of two
+//   roomy ranks: the same day, up to 768 KiB, with 6 ranks (2), where short messages of calls in a row leave as one.
+//   Other rows for crowded ranks were not measured over TCP.
 
 #include "core/comm/comm.h"
 #include "core/schedule/algorithms/algorithms.h"
@@ -17,6 +19,7 @@
 enum load {
     ROOMY,
     CROWDED,
+    ROOMY_SOCKETS,
     CROWDED_SOCKETS, // and as many ranks on each core: they are pinned in blocks then (machine.h)
 };
 
@@ -44,10 +47,13 @@ static const struct choice choices[] = {
     {CLAB_ALLREDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_allreduce_double_tree, 0},
 
     {CLAB_BROADCAST, ROOMY, ANY_RANKS, ANY_BYTES, &clab_broadcast_binomial, 1},
+    {CLAB_BROADCAST, CROWDED_SOCKETS, ANY_RANKS, ANY_BYTES, &clab_broadcast_binomial, 1},
     {CLAB_BROADCAST, CROWDED, ANY_RANKS, ANY_BYTES, &clab_broadcast_flat, 1},
 
+    {CLAB_REDUCE, ROOMY_SOCKETS, 2, KIB(64), &clab_reduce_flat, 1},
     {CLAB_REDUCE, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
-    {CLAB_REDUCE, CROWDED_SOCKETS, ANY_RANKS, KIB(32), &clab_reduce_binomial, 1},
+    {CLAB_REDUCE, CROWDED_SOCKETS, ANY_RANKS, KIB(8), &clab_reduce_flat, 1},
+    {CLAB_REDUCE, CROWDED_SOCKETS, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
     {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(8), &clab_reduce_binomial, 1},
     {CLAB_REDUCE, CROWDED, ANY_RANKS, KIB(128), &clab_reduce_flat, 1},
     {CLAB_REDUCE, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_binomial, 1},
@@ -58,6 +64,7 @@ static const struct choice choices[] = {
     {CLAB_ALLGATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
 
     {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, KIB(64), &clab_reduce_scatter_halving, 1},
+    {CLAB_REDUCE_SCATTER, CROWDED_SOCKETS, ANY_RANKS, KIB(1024), &clab_reduce_scatter_halving, 1},
     {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, KIB(256), &clab_reduce_scatter_halving, 1},
     {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
     {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
@@ -71,6 +78,7 @@ static const struct choice choices[] = {
     {CLAB_GATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_gather_flat, 1},
 
     {CLAB_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
+    {CLAB_SCATTER, CROWDED_SOCKETS, ANY_RANKS, KIB(256), &clab_scatter_binomial, 1},
     {CLAB_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
 
     {CLAB_BARRIER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
@@ -101,6 +109,8 @@ bool clab_placement_suits(struct clab_placement placement, const struct clab_alg
 
 static bool is_load(enum load load, const struct clab_problem *problem, struct clab_placement placement)
 {
+    if (load == ROOMY_SOCKETS)
+        return placement.sockets && !placement.crowded;
     if (load == CROWDED_SOCKETS)
         return placement.sockets && per_core(placement, problem->nranks) > 0;
     return (load == CROWDED) == placement.crowded;
