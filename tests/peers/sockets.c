@@ -215,7 +215,7 @@ static void run_call(struct schedule *s)
 static struct shared {
     pthread_barrier_t barrier;
     double seconds[RANKS];
-} *shared;
+} * shared;
 
 static double now(void)
 {

@@ -12,13 +12,13 @@
 # - The plain program plays the schedules of the algorithms that ours has chosen, and sums what they sum.
 # - A cell's ratio is that of the medians; its interval is that of its rounds' ratios. It is over the bar if all of them
 #   are. So is the whole if the geometric mean of all cells is.
-# - BUILD/peers/sockets.csv has a line per cell. Run nothing else meanwhile.
+# - BUILD/peers/sockets.csv (or in SOCKETS_FOLDER) has a line per cell. Run nothing else meanwhile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build} ranks=${SOCKETS_RANKS:-6} rounds=${SOCKETS_ROUNDS:-5} largest=${SOCKETS_LARGEST:-786432}
 bar=${SOCKETS_BAR:-1.2} yields=${SOCKETS_YIELDS:-0}
 collectives=${SOCKETS_COLLECTIVES:-allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter}
-folder=$build/peers/sockets-$ranks cores=$(nproc)
+home=${SOCKETS_FOLDER:-$build/peers} folder=${SOCKETS_FOLDER:-$build/peers}/sockets-$ranks cores=$(nproc)
 
 die() { echo "bench-sockets: $*" >&2; exit "${2:-1}"; }
 
@@ -66,7 +66,7 @@ done
 [ ! -t 2 ] || printf '\r%40s\r' '' >&2
 
 echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $cores cores; $ranks ranks, $rounds rounds; load: $(cut -d' ' -f1 /proc/loadavg)"
-awk -F, -v bar="$bar" -v ranks="$ranks" -v cells="$build/peers/sockets.csv" '
+awk -F, -v bar="$bar" -v ranks="$ranks" -v cells="$home/sockets.csv" '
 function sort(values, n,  i, j, x) {
     for (i = 2; i <= n; i++) {
         x = values[i]
