@@ -5,6 +5,7 @@
 // - CLAB_OFI_JOBS and CLAB_OFI_COMMS (3 and 40 unless told) say how often endpoints are opened and closed at once.
 
 #include "tests/fixtures/job_fixture.h"
+#include "tests/fixtures/load_libfabric.h"
 #include "tests/fixtures/needs.h"
 
 #ifdef HAVE_LIBFABRIC
@@ -476,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_an_unknown_provider_is_refused),
         cmocka_unit_test(test_an_unknown_interface_is_refused),
     };
+    load_libfabric();
     return cmocka_run_group_tests(tests, share_told, NULL);
 }
 

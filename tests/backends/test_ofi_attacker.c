@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "tests/fixtures/job_fixture.h"
+#include "tests/fixtures/load_libfabric.h"
 #include "tests/fixtures/needs.h"
 
 #ifdef HAVE_LIBFABRIC
@@ -284,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_who_connects_while_a_communicator_opens_is_not_heard),
         cmocka_unit_test(test_no_message_reaches_an_open_communicator),
     };
+    load_libfabric();
     return cmocka_run_group_tests(tests, share_trial, NULL);
 }
 
