@@ -6,12 +6,13 @@
 # - A case that can not be run here is said by skip, with the reason.
 # - $scratch is a folder that goes with the script, or with `make clean` if that was killed; $build is the script's
 #   argument, build/ unless told.
+# - With CLAB_TEST_TIMES=1, a line `# core-ms: N NAME` says what each case has computed.
 # - run puts the words of `subject` before every command: subject=("$commlab" bench). None unless set.
 
 build=${1:-build}
 commlab=$build/commlab
 mkdir -p "$build/tests" && scratch=$(mktemp -d "$(realpath "$build/tests")/scratch-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
+trap 'rm -rf "$scratch" "$scratch.times"' EXIT
 failed=0 why=
 subject=()
 
@@ -91,11 +92,34 @@ leaves_no_folder() {
     [ $status -eq 143 ] && rmdir "$folder"
 }
 
+# take_time: what the commands of this script have computed until now, in ms, is left in `spent`.
+take_time() {
+    local user sys part
+    times >"$scratch.times"
+    { read -r _ && read -r user sys; } <"$scratch.times"
+    spent=0
+    for part in ${user%s} ${sys%s}; do
+        part=${part/./} spent=$((spent + ${part%m*} * 60000 + 10#${part#*m}))
+    done
+}
+
+# Of tests/left_out.txt, those of this script.
+left_out=" $(sed -n "s|^${0##*/} \([a-z_0-9]*\) .*|\1|p" tests/left_out.txt | tr '\n' ' ')"
+
 # check NAME [COMMAND...]: the case NAME, which is the command, or else the function NAME.
 check() {
     local checked=$1 # a name that no case uses
+    if ! is_full && [[ $left_out == *" $checked "* ]]; then
+        leave_out 1
+        return
+    fi
     [ $# -eq 1 ] || shift
-    if "$@"; then
+    local ms_before its_status
+    [ -z "$told_times" ] || { take_time && ms_before=$spent; }
+    "$@"
+    its_status=$?
+    [ -z "$told_times" ] || { take_time && echo "# core-ms: $((spent - ms_before)) $checked"; }
+    if [ $its_status = 0 ]; then
         echo "ok $checked"
     else
         echo "not ok $checked"
@@ -140,7 +164,7 @@ check_with() {
 
 # is_full: true where a test takes all of its settings (CLAB_TEST_FULL=1, `make test-full`).
 # What was told when the script began: some unset CLAB_... .
-told_full=${CLAB_TEST_FULL-}
+told_full=${CLAB_TEST_FULL-} told_times=${CLAB_TEST_TIMES-}
 is_full() { [ -n "$told_full" ]; }
 
 # leave_out N: what a quick run does not do is said, so that tests/run.sh can sum it up.

@@ -19,13 +19,14 @@
 #include "labs/homework/h2/price.h"
 #include "labs/homework/h2/schedule.h"
 #include "labs/homework/h2/wire.h"
+#include "tests/fixtures/full.h"
 #include "tests/fixtures/grading.h"
 #include "tests/fixtures/needs.h"
 
 // Each student has another cluster: few of them show what breaks, all are for continuous integration.
 static int students(void)
 {
-    return getenv("CLAB_TEST_FULL") ? 20 : 3;
+    return is_full() ? 20 : 2;
 }
 
 static const char reference[] = "tests/homework/h2/reference.c", starter[] = "labs/homework/h2/starter/mine.c";
@@ -144,8 +145,8 @@ static void assert_refused(const char *text, const char *words)
     fprintf(file, "#include \"labs/homework/h2/h2.h\"\n%s\n", text);
     fclose(file);
     const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
-    snprintf(command, sizeof command, "'%s/labcc' -c -o %s/mine.o %s/mine.c 2>&1 | grep -q 'error: .*%s'", build, folder,
-             folder, words);
+    snprintf(command, sizeof command, "'%s/labcc' -c -o %s/mine.o %s/mine.c 2>&1 | grep -q 'error: .*%s'", build,
+             folder, folder, words);
     if (system(command))
         fail_msg("not refused by '%s': %s", words, text);
     snprintf(command, sizeof command, "rm -r %s", folder);
@@ -195,8 +196,8 @@ static void test_try_prices_on_the_own_cluster(void **state)
     assert_int_equal(run(out, "%s/try 2>&1", folder), 0);
     assert_int_equal(homework_seed(NULL, "s1", "h2 cluster", &seed), CLAB_OK);
     assert_int_equal(h2_cluster_choose(seed, &cluster, &scale), CLAB_OK);
-    snprintf(words, sizeof words, "in virtual time: %.2f ms\nThe reference, your teacher's solution, takes %.2f ms", 1e3 * scale.reference,
-             1e3 * scale.reference);
+    snprintf(words, sizeof words, "in virtual time: %.2f ms\nThe reference, your teacher's solution, takes %.2f ms",
+             1e3 * scale.reference, 1e3 * scale.reference);
     if (!strstr(out, words))
         fail_msg("no '%s' in: %s", words, out);
     snprintf(words, sizeof words, "%.2f times the array", 2.0 * (cluster.nhosts - 1) / cluster.nhosts);
@@ -249,6 +250,10 @@ static void test_what_crashes_or_is_no_schedule_is_named(void **state)
         out[0])
         fail_msg("%s", out);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!strcmp(cases[i].odd, "endless") && !is_full()) { // it computes for a second, twice
+            leave_out(1);
+            continue;
+        }
         if (run(out, "cd %s && ulimit -c 0 && ODD='%s' ./try 0 0 1 2>&1", folder, cases[i].odd) == 0 ||
             !strstr(out, cases[i].of_try))
             fail_msg("try, %s: no '%s' in: %s", cases[i].odd, cases[i].of_try, out);

@@ -22,6 +22,7 @@
 #include "labs/homework/h3/start.h"
 #include "sim/sim.h"
 #include "tests/fixtures/grading.h"
+#include "tests/fixtures/full.h"
 #include "tests/fixtures/needs.h"
 
 enum { STUDENTS = 20, GRADED = IS_SLOW ? 1 : 4 };
@@ -179,7 +180,8 @@ static void test_numbers_that_are_no_parameters_are_refused(void **state)
 static void test_networks_are_worth_the_thought(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < (IS_SLOW ? 2 : STUDENTS); seed++)
+    const int students = few_of(IS_SLOW ? 2 : STUDENTS, 5);
+    for (uint64_t seed = 0; seed < (uint64_t)students; seed++)
         for (int which = 0; which < H3_NETWORKS; which++) {
             struct h3_case c;
             struct h3_bounds b;
@@ -312,7 +314,8 @@ static void test_samples_are_of_these_networks(void **state)
 static void test_the_reference_has_all_points(void **state)
 {
     (void)state;
-    for (int student = 0; student < GRADED; student++) {
+    const int graded = few_of(GRADED, 1);
+    for (int student = 0; student < graded; student++) {
         struct grading g;
         grade(&g, student, reference);
         assert_true(fabs(grading_sum(&g) - 80) < 1e-9);
@@ -346,6 +349,10 @@ static pid_t keep_a_core_busy(void)
 static void test_points_and_words_are_the_same_on_a_busy_machine(void **state)
 {
     (void)state;
+    if (!is_full()) { // four that do nothing but compute
+        leave_out(1);
+        return;
+    }
     struct grading idle, busy;
     pid_t spinners[4];
     grade(&idle, 1, "tests/homework/h3/fixed.c");

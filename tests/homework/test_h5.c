@@ -17,6 +17,7 @@
 #include "labs/homework/h5/start.h"
 #include "sim/train/model.h"
 #include "tests/fixtures/grading.h"
+#include "tests/fixtures/full.h"
 #include "tests/fixtures/needs.h"
 
 enum { STUDENTS = 20, SEARCHED = IS_SLOW ? 1 : 4 };
@@ -103,9 +104,8 @@ static bool is_possible(const struct h5_job *job, struct h5_plan *plan)
 static struct best search(const struct h5_job *job)
 {
     struct best best = {.step = INFINITY};
-    struct h5_plan plan = {.overlap = CLAB_TRAIN_FULL,
-                           .choices = {{64 << 10, "leaders"}, {SIZE_MAX, "hierarchical"}},
-                           .nchoices = 2};
+    struct h5_plan plan = {
+        .overlap = CLAB_TRAIN_FULL, .choices = {{64 << 10, "leaders"}, {SIZE_MAX, "hierarchical"}}, .nchoices = 2};
     for (plan.rented.hosts = H5_HOSTS; plan.rented.hosts >= 2; plan.rented.hosts--)
         for (plan.rented.gpus = H5_GPUS; plan.rented.gpus >= 2; plan.rented.gpus /= 2)
             for (plan.rented.adapters = 1; plan.rented.adapters <= H5_ADAPTERS; plan.rented.adapters *= 2)
@@ -122,19 +122,21 @@ static struct best search(const struct h5_job *job)
 static void write_plan(const struct h5_plan *plan, char text[2048])
 {
     const struct h5_rented *r = &plan->rented;
-    snprintf(text, 2048,
-             "[plan]\nhosts = %d\ngpus_per_host = %d\nadapters = %d\nrate = %s\nplacement = %s\nmicro_batch = %d\noverlap = %s\n"
-             "bucket = %zu KiB\nfirst_bucket = %zu KiB\ncompress = %s\nleaderboard = yes\n[algorithms]\nany = %s\n%zu = %s\n",
-             r->hosts, r->gpus, r->adapters, r->is_fast ? "fast" : "slow", h5_placement_names[r->placement],
-             plan->micro_batch, clab_train_overlap_name(plan->overlap), plan->bucket >> 10, plan->first_bucket >> 10,
-             h5_coding_names[plan->coding], plan->choices[1].algorithm, plan->choices[0].up_to, plan->choices[0].algorithm);
+    snprintf(
+        text, 2048,
+        "[plan]\nhosts = %d\ngpus_per_host = %d\nadapters = %d\nrate = %s\nplacement = %s\nmicro_batch = %d\noverlap = %s\n"
+        "bucket = %zu KiB\nfirst_bucket = %zu KiB\ncompress = %s\nleaderboard = yes\n[algorithms]\nany = %s\n%zu = %s\n",
+        r->hosts, r->gpus, r->adapters, r->is_fast ? "fast" : "slow", h5_placement_names[r->placement],
+        plan->micro_batch, clab_train_overlap_name(plan->overlap), plan->bucket >> 10, plan->first_bucket >> 10,
+        h5_coding_names[plan->coding], plan->choices[1].algorithm, plan->choices[0].up_to, plan->choices[0].algorithm);
 }
 
 static void test_what_a_search_finds_has_all_points(void **state)
 {
     (void)state;
     needs_inih();
-    for (int student = 0; student < SEARCHED; student++) {
+    const int searched = few_of(SEARCHED, 1);
+    for (int student = 0; student < searched; student++) {
         const struct h5_job job = job_of(student);
         const struct best best = search(&job);
         struct grading g;
@@ -145,8 +147,8 @@ static void test_what_a_search_finds_has_all_points(void **state)
         write_plan(&best.plan, text);
         grade_text(&g, student, text);
         if (grading_sum(&g) < 74.5)
-            fail_msg("student %d: %g points: %s%s%s", student, grading_sum(&g), grading_text(&g, "own"), grading_text(&g, "links"),
-                     grading_text(&g, "batch"));
+            fail_msg("student %d: %g points: %s%s%s", student, grading_sum(&g), grading_text(&g, "own"),
+                     grading_text(&g, "links"), grading_text(&g, "batch"));
         assert_float_equal(g.rank, 100 * best.step / bound, 0.02);
         grading_end(&g);
     }
@@ -158,7 +160,8 @@ static void test_jobs_are_worth_the_thought(void **state)
 {
     (void)state;
     needs_inih();
-    for (int student = 0; student < STUDENTS; student++) {
+    const int students = few_of(STUDENTS, 4);
+    for (int student = 0; student < students; student++) {
         const struct h5_job job = job_of(student);
         struct h5_plan now;
         struct h5_time time;
@@ -166,7 +169,7 @@ static void test_jobs_are_worth_the_thought(void **state)
         h5_plan_now(&job, &now);
         assert_int_equal(h5_price(&job, &now, &time), CLAB_OK);
         assert_int_equal(h5_bound(&job, &bound), CLAB_OK);
-        assert_true(time.step > 2.5 * bound);               // there is much to win
+        assert_true(time.step > 2.5 * bound);                   // there is much to win
         assert_true(time.communication > 2 * time.computation); // and the network is what to begin with
         assert_true(h5_job_price(&job, &job.now) <= job.budget);
         assert_true(!(job.loss[H5_POWERSGD] <= job.most_loss) && job.loss[2] <= job.most_loss);
@@ -197,7 +200,8 @@ static void test_the_job_as_it_runs_now_has_no_points(void **state)
 {
     (void)state;
     needs_inih();
-    for (int student = 0; student < SEARCHED; student++) {
+    const int searched = few_of(SEARCHED, 1);
+    for (int student = 0; student < searched; student++) {
         struct grading g;
         grade(&g, student, starter);
         assert_true(grading_sum(&g) == 0);
