@@ -187,7 +187,7 @@ if lacks inih; then
     skip 'built without inih, so lab.conf can not be read' labs_are_the_same_on_sim
 else
     for folder in labs/[0-9][0-9]-*; do
-        if ! is_full && [[ $folder == labs/@(02|04|06|08|10|11|12)-* ]]; then
+        if ! is_full && [[ $folder == labs/@(02|03|04|05|06|08|10|11|12)-* ]]; then
             leave_out 1
             continue
         fi

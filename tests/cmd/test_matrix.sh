@@ -79,7 +79,7 @@ ranks=2
 [ -z "${CLAB_TEST_FULL-}" ] || ranks=2,4,6
 backends=shm$sockets
 sizes='10 100' # MB
-is_full || sizes='3 30'
+is_full || sizes='1 3'
 whole=(--num-processes "$ranks" --data-sizes $sizes --num-warmup 1 --num-iters 6 --device cpu --backend "$backends")
 
 # B2's flags at 10 and 100 MB: killed after the first row, its file torn, and started again.

@@ -14,7 +14,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
 also=' 07/ring-all-send-first 07/one-variable 05/never-hit ' # ranks that wait for each other, or for nobody; results that are right
-declare -A only=([02]=1 [10]=3 [11]=1 [12]=1)                  # unit: case
+declare -A only=([02]=1 [05]=1 [06]=1 [08]=1 [09]=1 [10]=3 [11]=3 [12]=1) # unit: case
 [ -z "${CLAB_TEST_FULL-}" ] || only=()
 
 # check UNIT SOURCE STATUS TEXT NAME [ARGS...]: the exit status, and a text that is printed. Line breaks of the text do not count.
@@ -49,7 +49,11 @@ half_mends() {
 check_unit() {
     local half
     check "$1" "$2/after.c" 0 ' cases pass.' "after_passes_$1" ${only[$1]:+--case ${only[$1]}}
-    check "$1" "$2/before.c" 1 "$(promise before "$2/check.c")" "before_fails_$1"
+    if [ -n "${CLAB_TEST_FULL-}" ] || [ "$1" != 12 ]; then # it computes for two seconds
+        check "$1" "$2/before.c" 1 "$(promise before "$2/check.c")" "before_fails_$1"
+    else
+        echo 'left out: 1'
+    fi
     for half in $(half_mends "$1"); do
         check "$1" "tests/halfway/$1/$half.c" 1 "$(promise expects "tests/halfway/$1/$half.c")" "fails_$1_$half"
     done

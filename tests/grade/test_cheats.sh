@@ -35,8 +35,7 @@ is_caught() {
     [ -n "$says" ] && [ "$(score)" = "${points:-0.00}" ] && grep -qE -- "$says" "$scratch/out" && ! grep -q 'GOT IT' "$scratch/out"
 }
 all=$(cd tests/cheats && echo *.c | sed 's/\.c\b//g')
-quick='before_main connection endless exit_early fills_disk fork_bomb forged includes_reference link_result
-    memory reads_grader reads_reference signal_all write_outside'
+quick='connection exit_early fork_bomb forged includes_reference link_result memory reads_reference write_outside'
 waiting=' endless flood_of_warnings macro_bomb '
 if is_full; then quick=$all; fi
 for name in $all; do
@@ -162,7 +161,7 @@ END
 
 leaves_nothing_behind() {
     why=$(ls -d /tmp/commlab-cheat-was-here 2>&1) && return 1
-    why="left: $(find "$private" "$scratch"/*/private -mindepth 1)" && [ "$why" = 'left: ' ]
+    why="left: $(shopt -s nullglob; find "$private" "$scratch"/*/private -mindepth 1)" && [ "$why" = 'left: ' ]
 }
 
 if lacks inih || lacks sodium; then

@@ -4,8 +4,8 @@
 # form that others read; one clear line for each mistake.
 # Usage: test_grade.sh [BUILD]. Takes long.
 #
-# Without CLAB_TEST_FULL=1, one grading stands for five, a class of 5 for one of 21, four homeworks for five, since the class has
-# h2, and two cheats for six.
+# Without CLAB_TEST_FULL=1, one grading stands for five, a class of 5 for one of 21, two homeworks for five, and
+# one cheat for six.
 
 . tests/cases.sh
 subject=("$commlab" grade)
@@ -13,8 +13,8 @@ reference=tests/homework/h2/reference.c
 echo 'a salt for tests alone' >"$scratch/salt"
 again=5 half=10 asked='ann bob cid' of='h1 h2 h3 h4 h5' hostile='fork_bomb signal_all write_outside background forged memory'
 if ! is_full; then
-    leave_out $((2 * 4 + 3 * 16 + 7 + 2 * 4)) # gradings: alone, of a class, of each homework, of cheats
-    again=1 half=2 asked='ann bob' of='h1 h3 h4 h5' hostile='fork_bomb signal_all'
+    leave_out $((2 * 4 + 3 * 16 + 11 + 2 * 5)) # gradings: alone, of a class, of each homework, of cheats
+    again=1 half=2 asked='ann bob' of='h4 h5' hostile=fork_bomb
 fi
 
 # grades NAME WORDS...: into $scratch/NAME.* files.

@@ -395,22 +395,27 @@ static void expect_words(const char *path)
     grading_end(&g);
 }
 
+// Unless CLAB_TEST_FULL is set, some of them.
 static void test_each_mistake_is_named(void **state)
 {
     (void)state;
-    int n = 0;
+    int n = 0, tried = 0;
     DIR *folder = opendir("tests/homework/h3/wrong");
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {
         char path[400];
         snprintf(path, sizeof path, "tests/homework/h3/wrong/%s", entry->d_name);
-        if (entry->d_name[0] != '.') {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (is_full() || n % 3 == 0) {
             expect_words(path);
-            n++;
+            tried++;
         }
+        n++;
     }
     closedir(folder);
     assert_true(n >= 10);
+    leave_out(n - tried);
 }
 
 int main(void)

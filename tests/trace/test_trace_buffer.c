@@ -178,8 +178,9 @@ static void test_what_is_kept_is_whole_in_one_window_and_what_is_not_is_said(voi
         fail_msg("no line about what was overwritten in: %s", text);
     assert_int_equal(trace_file_load(path, &file), CLAB_OK);
     assert_non_null(trace_file_about(file, 0, "overwritten"));
+    struct trace_process *p;
+    assert_int_equal(trace_file_sum_up(file, &p, &n), CLAB_OK);
     trace_file_free(file);
-    struct trace_process *p = load(&n);
     int calls = 0;
     assert_int_equal(n, 3);
     for (int rank = 0; rank < 3; rank++) {
