@@ -14,12 +14,12 @@
 #   started is killed when they are over.
 # - With CLAB_TEST_FULL=1, as `make test-full` and continuous integration have it, a test takes all of its settings, and
 #   else the quick ones: a line `left out: N` says how many cases, settings or files it has not tried. They are summed up
-#   at the end.
+#   at the end. A test may leave out all that it has.
 # - CLAB_TEST_JOBS tests run at a time (three per core, but at most 6): most of them wait most of the time.
 #   Those that say `Waits long` in their first lines are started first, since others compute meanwhile, and then those that
 #   say `Takes long`, so that none is left over at the end. Those that
 #   judge how long something takes come after the others: `Runs late`, four at a time, or one where there is one core,
-#   since they wait; and then `Runs alone`, one by one.
+#   since they wait, `Runs late and long` first; and then `Runs alone`, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
 #   last line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing
 #   failed.
@@ -71,7 +71,7 @@ count() {
         /^#/ && last { shown[++lines] = "    " $0 } # of the failed case before it
         END {
             close_plan()
-            if (!cases) fail("no case was run")
+            if (!cases && !left) fail("no case was run")
             if (status == 124 || status == 137) fail("stopped after " limit " s, the limit")
             else if (status > 128) fail("died of signal " status - 128)
             else if (status && !failed) fail("exit status " status)
@@ -155,6 +155,7 @@ for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     case " ${CLAB_TEST_EXCEPT-} " in *" ${base#test_} "*) continue ;; esac
     case $(head -n 12 "$source") in
     *'Runs alone'*) alone+=("$source") ;;
+    *'Runs late and long'*) late=("$source" "${late[@]}") ;;
     *'Runs late'*) late+=("$source") ;;
     *'Waits long'*) waiting+=("$source") ;;
     *'Takes long'*) long+=("$source") ;;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store as a process: who may join, who is turned away, and what ends it. Runs late.
+// The store as a process: who may join, who is turned away, and what ends it. Runs late and long.
 
 #include "tests/fixtures/store_fixture.h"
 
