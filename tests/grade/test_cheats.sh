@@ -179,7 +179,9 @@ else
     for name in $quick; do
         [[ $waiting == *" $name "* ]] || check "catches_$name"
     done
-    for honest in tests/cheats/honest/*.c; do
+    honest=(tests/cheats/honest/*.c)
+    is_full || { leave_out $((${#honest[@]} - 2)) && honest=("${honest[@]::2}"); }
+    for honest in "${honest[@]}"; do
         check "grades_what_$(basename "$honest" .c)_in_full"
     done
     if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
