@@ -15,9 +15,9 @@
 # - With CLAB_TEST_FULL=1, as `make test-full` and continuous integration have it, a test takes all of its settings, and
 #   else the quick ones: a line `left out: N` says how many cases, settings or files it has not tried. They are summed up
 #   at the end. A test may leave out all that it has.
-# - CLAB_TEST_JOBS tests run at a time (three per core, but at most 6): most of them wait most of the time.
-#   Those that say `Waits long` in their first lines are started first, since others compute meanwhile, and then those that
-#   say `Takes long`, so that none is left over at the end. Those that
+# - CLAB_TEST_JOBS tests run at a time: two per core, but at least 3 and at most 6.
+#   Those that say `Waits long` in their first lines are started first, and beside the others, since they compute little;
+#   and then those that say `Takes long`, so that none is left over at the end. Those that
 #   judge how long something takes come after the others: `Runs late`, four at a time, or one where there is one core,
 #   since they wait, `Runs late and long` first; and then `Runs alone`, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
@@ -30,10 +30,12 @@ build=${1:?usage: tests/run.sh BUILD [NAME]}
 name=${2-}
 limit=${CLAB_TEST_LIMIT:-240}
 export CLAB_BUILD=$build CMOCKA_MESSAGE_OUTPUT=TAP
-jobs=${CLAB_TEST_JOBS:-$(($(nproc) < 2 ? 3 : 6))}
+cores=$(nproc)
+jobs=${CLAB_TEST_JOBS:-$((cores < 2 ? 3 : cores < 3 ? 4 : 6))}
 passed=0 failed=0 skipped=0 left_out=0
 failures= # what is said of tests that failed
 declare -A running=() # by log: the process
+declare -A beside=()  # those of them that wait long
 
 # Tests that are running die with us.
 trap '[ ${#running[@]} = 0 ] || kill "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
@@ -114,15 +116,15 @@ report() {
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) left_out=$((left_out + l))
 }
 
-# Wait until fewer than $1 tests run, and report those that have ended.
+# Wait until fewer than $1 tests run that are not beside the others, and report those that have ended.
 settle() {
     local log
-    while [ ${#running[@]} -ge "$1" ] && [ ${#running[@]} -gt 0 ]; do
+    while [ $((${#running[@]} - ${#beside[@]})) -ge "$1" ]; do
         wait -n 2>/dev/null
         for log in "${!running[@]}"; do
             [ ! -e "$log.end" ] && kill -0 "${running[$log]}" 2>/dev/null && continue
             report "$log"
-            unset "running[$log]"
+            unset "running[$log]" "beside[$log]"
         done
     done
 }
@@ -144,7 +146,7 @@ start() {
     fi
     settle "$2"
     run "$log" "${test[@]}" &
-    running[$log]=$!
+    running[$log]=$! log_of=$log
 }
 
 mkdir -p "$build/tests" || exit 1
@@ -162,9 +164,14 @@ for source in tests/*/test_*"$name"*.c tests/*/test_*"$name"*.sh; do
     *) short+=("$source") ;;
     esac
 done
-for source in "${waiting[@]}" "${long[@]}" "${short[@]}"; do
+for source in "${waiting[@]}"; do
+    start "$source" "$jobs"
+    beside[$log_of]=1
+done
+for source in "${long[@]}" "${short[@]}"; do
     start "$source" "$jobs"
 done
+beside=()
 settle 1
 for source in "${late[@]}"; do
     start "$source" $(($(nproc) < 2 ? 1 : 4))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who comes late to a message whose sender has failed, and has put its buffer to another use: it gets the message, or
-// an error, and never what lies there now. Each way of a message by itself (shm.h).
+// an error, and never what lies there now. Each way of a message by itself (shm.h). Waits long.
 
 #include "tests/fixtures/comm_fixture.h"
 

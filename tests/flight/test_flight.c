@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flight recorder: what is kept, what is made of it, and when it is reported.
+// The flight recorder: what is kept, what is made of it, and when it is reported. Waits long.
 
 #include "tests/fixtures/comm_fixture.h"
 

@@ -278,7 +278,8 @@ static void test_the_grader_names_the_same(void **state)
     (void)state;
     needs_inih();
     needs_sodium();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int tried = few_of(sizeof cases / sizeof *cases, 1);
+    for (int i = 0; i < tried; i++) {
         struct grading g;
         assert_int_equal(setenv("ODD", cases[i].odd, 1), 0);
         grade(&g, 0, "tests/homework/h2/odd.c");

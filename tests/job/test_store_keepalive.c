@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When a host counts as lost: after how many looks, and on what a connection shows.
+// When a host counts as lost: after how many looks, and on what a connection shows. Waits long.
 
 #include "core/job/store/keepalive.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs whose output nobody reads: signals, deaths and deadlines count all the same, and the job ends. Takes long.
+// Jobs whose output nobody reads: signals, deaths and deadlines count all the same, and the job ends. Waits long.
 // - The reader has a pipe, or a terminal, and does not read it while the test looks on.
 
 #include "tests/fixtures/job_fixture.h"
