@@ -6,7 +6,6 @@
 # - The command is the only line of `next` that is indented. It is typed as it is. But the test has to end in time,
 #   also on a busy machine: for `fit`, a recorded profile is put in place, and `lab` runs in virtual time, without a figure.
 #   With `literally`, both are typed as they are, too; this takes five to fifteen minutes.
-# - Without CLAB_TEST_FULL=1 the path ends with lab 00.
 # - Predictions are filled in by an editor of our own. The first check of a unit is of the file as `start` gave it, and
 #   must fail. Then the student mends it, which here means: takes over what after.c has.
 
@@ -125,6 +124,6 @@ if lacks inih; then
     skip 'built without inih, so lab.conf can not be read' all
     exit 0
 fi
-check_each goes_from_an_empty_folder_to_the_last_unit has_typed status_shows_it
-check_full predictions_are_locked # of lab 07; test_predict.sh locks some
+# Of its parts, test_check.sh, test_path.sh and test_predict.sh have the same.
+check_full goes_from_an_empty_folder_to_the_last_unit has_typed status_shows_it predictions_are_locked
 exit $failed

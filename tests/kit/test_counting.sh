@@ -61,11 +61,13 @@ lets_those_alone_that_say_so() {
         [ -e $scratch/over ] && [ -e $scratch/over1 ] && [ -e $scratch/over2 ] && echo ok a" &&
         rm "$scratch"/tests/kit/test_{other,late_?}.sh
 }
+# With one at a time, they run beside it: each sees the other.
 starts_those_first_that_wait_long() {
-    printf '#!/bin/bash\n# Takes long.\n[ -e %s ] && echo ok a\n' "$scratch/waiting" >"$scratch/tests/kit/test_an_early_one.sh"
+    local sees='for i in {1..80}; do [ ! -e %s ] || { echo ok a; break; }; sleep 0.01; done\n'
+    printf "#!/bin/bash\n# Takes long.\ntouch $scratch/computing\n$sees" "$scratch/waiting" >"$scratch/tests/kit/test_an_early_one.sh"
     chmod +x "$scratch/tests/kit/test_an_early_one.sh"
     CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Waits long.
-        echo ok b; touch $scratch/waiting" && rm "$scratch/tests/kit/test_an_early_one.sh"
+        touch $scratch/waiting; $(printf "$sees" "$scratch/computing")" && rm "$scratch/tests/kit/test_an_early_one.sh"
 }
 starts_those_first_that_take_long() {
     printf '#!/bin/bash\n[ -e %s ] && echo ok a\n' "$scratch/begun" >"$scratch/tests/kit/test_an_early_one.sh"
