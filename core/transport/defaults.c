@@ -12,7 +12,7 @@
 int clab_attach(const struct clab_backend *backend, struct clab_bootstrap *boot, struct clab_domain **domain_p)
 {
     CLAB_TRY(backend->attach(boot, domain_p));
-    (*domain_p)->backend = backend;
+    **domain_p = (struct clab_domain){.backend = backend};
     return CLAB_OK;
 }
 
