@@ -85,9 +85,13 @@ static int add_run(const struct bench_options *o, const struct bench_plan *plan,
 // Which data is predicted, as sim says it.
 static int add_predicted(const struct bench_options *o, const struct clab_net *net, struct clab_manifest *m)
 {
-    return clab_manifest_add(m, "predicted", "%s, right after other calls%s",
+    const char *packets = o->backend->flush ? clab_variable_text(CLAB_VARIABLE_PACKETS) : NULL;
+    return clab_manifest_add(m, "predicted", "%s, right after other calls%s%s",
                              o->mode == BENCH_LATENCY ? "one call, from a common start" : "call after call",
-                             net->nlevels ? ": what it writes, a peer has read in the call before (fresh data)" : "");
+                             net->nlevels ? ": what it writes, a peer has read in the call before (fresh data)" : "",
+                             packets && !strcmp(packets, "auto")
+                                 ? "; each message leaves alone, as with CLAB_PACKETS=off, so short ones are faster"
+                                 : "");
 }
 
 static int add_network(const struct bench_options *o, const struct clab_net *net, struct clab_manifest *m)

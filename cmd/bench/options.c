@@ -241,6 +241,8 @@ static int resolve_backend(struct bench_options *o)
     o->backend = clab_backend_find(names);
     if (!o->backend)
         return CLAB_EINVAL;
+    if (o->backend->flush && !clab_variable_is_set(CLAB_VARIABLE_PACKETS))
+        clab_variable_set(CLAB_VARIABLE_PACKETS, "off"); // predictions are of messages that leave alone
     if (o->backend->time->is_exact && o->net)
         clab_variable_set(CLAB_VARIABLE_NET, o->net);
     else if (o->backend->time->is_exact)

@@ -17,6 +17,7 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build} ranks=${PEERS_RANKS:-2} rounds=${PEERS_ROUNDS:-5} backend=${PEERS_BACKEND:-shm}
 largest=${PEERS_LARGEST:-2097152} memories=${PEERS_MEMORY:-alloc malloc} factor=8
 folder=$build/peers
+export CLAB_PACKETS=${CLAB_PACKETS:-auto} # as programs have it; bench would set it to off
 collectives='allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter'
 
 die() { echo "bench-peers: $*" >&2; exit "${2:-1}"; }

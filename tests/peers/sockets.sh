@@ -17,6 +17,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build} ranks=${SOCKETS_RANKS:-6} rounds=${SOCKETS_ROUNDS:-5} largest=${SOCKETS_LARGEST:-786432}
 bar=${SOCKETS_BAR:-1.2} yields=${SOCKETS_YIELDS:-0}
+export CLAB_PACKETS=${CLAB_PACKETS:-auto} # as programs have it; bench would set it to off
 collectives=${SOCKETS_COLLECTIVES:-allreduce broadcast reduce allgather reduce_scatter alltoall gather scatter}
 home=${SOCKETS_FOLDER:-$build/peers} folder=${SOCKETS_FOLDER:-$build/peers}/sockets-$ranks cores=$(nproc)
 
