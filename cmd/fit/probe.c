@@ -97,6 +97,12 @@ static int sizes_below(size_t first, size_t end, size_t *out)
     return n;
 }
 
+// The next larger level: four times as large where neither a core's first cache ends nor its second.
+static size_t next_level(size_t level)
+{
+    return level == LEAST_LEVEL || level == 16 * LEAST_LEVEL ? 4 * level : 2 * level;
+}
+
 // Sizes of messages in bytes, or of levels; returns how many.
 static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[SIZES_AT_MOST])
 {
@@ -128,7 +134,7 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
             out[n++] = bytes;
         break;
     case SIZES_LEVELS:
-        for (size_t bytes = LEAST_LEVEL; bytes <= 2 * reach->largest; bytes *= 2)
+        for (size_t bytes = LEAST_LEVEL; bytes <= 2 * reach->largest; bytes = next_level(bytes))
             out[n++] = bytes;
     }
     return n;
@@ -337,7 +343,7 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 // that hardly fits.
 static int warm_turns(size_t level)
 {
-    enum { WARM = 4, SLOWLY = 16 };
+    enum { WARM = 2, SLOWLY = 12 };
     const size_t cache = clab_machine_last_cache_bytes();
     return level == 0 ? 1 : level > cache / 2 && level < 2 * cache ? SLOWLY : WARM;
 }
@@ -352,8 +358,8 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
-    time_batch(r, task, warm_turns(task->level)); // the first touch, too
-    const double once = time_once(r, task);
+    const double warm = time_batch(r, task, warm_turns(task->level)); // the first touch, too
+    const double once = task->level ? warm : time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
     for (; nwhole < pace.batches && n < TRIES * pace.batches; n++) {
