@@ -343,7 +343,7 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 // that hardly fits.
 static int warm_turns(size_t level)
 {
-    enum { WARM = 2, SLOWLY = 12 };
+    enum { WARM = 4, SLOWLY = 16 };
     const size_t cache = clab_machine_last_cache_bytes();
     return level == 0 ? 1 : level > cache / 2 && level < 2 * cache ? SLOWLY : WARM;
 }
@@ -358,8 +358,8 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
-    const double warm = time_batch(r, task, warm_turns(task->level)); // the first touch, too
-    const double once = task->level ? warm : time_once(r, task);
+    time_batch(r, task, warm_turns(task->level)); // the first touch, too
+    const double once = time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
     for (; nwhole < pace.batches && n < TRIES * pace.batches; n++) {

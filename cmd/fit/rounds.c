@@ -14,7 +14,7 @@
 
 enum { ROUNDS_AT_MOST = 64, CHUNK = 8 }; // room for; tasks between two looks at the progress
 
-static const double spent_on_tasks = 0.2;  // of the time: the rest is their first turns, and looks at the cores
+static const double spent_on_tasks = 0.25; // of the time: the rest is their first turns, and looks at the cores
 static const double hurried_part = 0.5;    // of the time, by which the first round must end
 static const double fastest_part = 0.05;   // of a placement's samples: they show how fast its cores are
 static const double loose = 0.04;          // the half of a task's range, as a part of its median, that is too much
