@@ -528,11 +528,11 @@ needs-cmocka: $(B)/probes.mk
 include tests/fakes/fakes.mk
 include pack/pack.mk
 
-# What only a full run asks for (tests/run.sh).
-is_full := $(CLAB_TEST_FULL)$(filter test-full,$(MAKECMDGOALS))
-tests: $(call run_by,test_fuzz.sh,$(targets)) $(call run_by,test_faults.sh,$(faults)) \
+# What only a full run asks for, or T (tests/run.sh).
+is_full := $(CLAB_TEST_FULL)$(filter test-full,$(MAKECMDGOALS))$(T)
+tests: $(if $(is_full),$(call run_by,test_fuzz.sh,$(targets))) $(call run_by,test_faults.sh,$(faults)) \
     $(call run_by,test_doctor.sh,$(fake_nvml)) \
-    $(call run_by,test_gpu_check.sh,$(gpu_tests) $(if $(is_full),$(gpu_stand_ins)) $(gpu_calls) $(gpu_loop) $(gpu_stream) $(fake_libraries)) \
+    $(if $(is_full),$(call run_by,test_gpu_check.sh,$(gpu_tests) $(gpu_stand_ins) $(gpu_calls) $(gpu_loop) $(gpu_stream) $(fake_libraries))) \
     $(call run_by,test_mpi.sh,$(B)/tests/test_mismatch) \
     $(call run_by,test_nccl_fake.sh,$(addprefix $(B)/tests/test_,conformance shrink nccl_waits nccl_stream) $(gpu_stream)) \
     $(foreach script,far gloo mpi mpi_conforms,$(call run_by,test_$(script).sh,$(B)/tests/test_conformance))

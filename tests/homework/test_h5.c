@@ -293,6 +293,10 @@ static void test_half_a_solution_has_some_points(void **state)
 {
     (void)state;
     needs_inih();
+    if (!is_full()) {
+        leave_out(1);
+        return;
+    }
     char text[8192];
     struct grading g;
     change("overlap", "overlap = full", text);

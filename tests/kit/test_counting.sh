@@ -91,6 +91,12 @@ says_how_much_a_quick_run_leaves_out() {
     sums 0 '1 passed, 0 failed' 'echo "left out: 3"; echo ok a; echo "left out: 4"' && grep -q '^left out.* 7 cases.*make test-full' <<<"$why" &&
         sums 0 '1 passed, 0 failed' 'echo ok a' && ! grep -q '^left out' <<<"$why"
 }
+leaves_out_what_only_a_full_run_has() {
+    local program='# Only in a full run: 3 cases.
+        echo ok a'
+    CLAB_TEST_FULL='' sums 1 '0 passed, 0 failed' "$program" && grep -q '^left out.* 3 cases' <<<"$why" &&
+        CLAB_TEST_FULL=1 sums 0 '1 passed, 0 failed' "$program"
+}
 refuses_to_leave_out_what_is_not_there() {
     ! why=$(CLAB_TEST_EXCEPT=ohter "$scratch/tests/run.sh" build 2>&1) &&
         grep -q "there is no tests/\*/test_ohter" <<<"$why"
@@ -105,6 +111,6 @@ check_each counts_cases_not_programs counts_cases_without_numbers counts_failure
     fails_silence fails_bad_statuses fails_crashes counts_copies_of_output_once tells_the_reasons \
     ends_what_hangs_and_its_children leaves_out_what_is_excepted \
     lets_those_alone_that_say_so starts_those_first_that_wait_long starts_those_first_that_take_long fails_what_is_older_than_its_source \
-    says_how_much_a_quick_run_leaves_out refuses_to_leave_out_what_is_not_there \
+    says_how_much_a_quick_run_leaves_out leaves_out_what_only_a_full_run_has refuses_to_leave_out_what_is_not_there \
     fails_if_there_is_nothing
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Every parser stands random input for a moment (make fuzz: for longer), and what makes it up finds a fault that
-# is there. Usage: test_fuzz.sh [BUILD]. Takes long.
+# is there. Usage: test_fuzz.sh [BUILD]. Takes long. Only in a full run: 31 cases.
 
 . tests/cases.sh
 

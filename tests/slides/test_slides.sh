@@ -3,7 +3,7 @@
 # `make slides`: a browser walks through every slide of every deck at 1280 x 720. Nothing overflows, no figure is missing,
 # its letters are large enough, the console is silent, the PDF has a page for each slide, and the same input gives the same
 # bytes. Needs pandoc,
-# Chromium and reveal.js (npm and its network, or an earlier `make slides`). Usage: test_slides.sh [BUILD]. Takes long.
+# Chromium and reveal.js (npm and its network, or an earlier `make slides`). Usage: test_slides.sh [BUILD]. Takes long. Only in a full run: 25 cases.
 #
 # Without CLAB_TEST_FULL=1, the decks in `quick` alone, one with figures and steps of all kinds, and not what is in
 # `browsed`, which starts the browser once more per case.
