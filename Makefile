@@ -86,7 +86,7 @@ scripts := $(filter-out $(patsubst %,test_%.sh,$(CLAB_TEST_EXCEPT)),$(notdir $(w
 run_by = $(if $(filter $1,$(scripts)),$2)
 tests: all $(tests) ## build the tests
 
-test: tests ## build and run the tests, quick settings; T=NAME runs the tests whose name contains NAME
+test: tests ## build and run the tests, quick settings, in three minutes on two cores; T=NAME runs the tests whose name contains NAME
 	$(Q)tests/run.sh $(B) $(T)
 
 test-full: tests ## the same with all settings, as continuous integration has it: some six minutes

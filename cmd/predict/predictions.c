@@ -56,10 +56,11 @@ void prediction_subject(const char *name, struct prediction_subject *subject_p)
 void prediction_expand(const struct prediction *item, int i, char name[PREDICTION_NAME])
 {
     const char *open = strchr(item->name, '{'), *close = strchr(item->name, '}');
+    struct clab_text text = clab_text_begin(name, PREDICTION_NAME);
     if (open && close)
-        snprintf(name, PREDICTION_NAME, "%.*s%s%s", (int)(open - item->name), item->name, item->words[i], close + 1);
+        clab_text_add(&text, "%.*s%s%s", (int)(open - item->name), item->name, item->words[i], close + 1);
     else
-        snprintf(name, PREDICTION_NAME, "%s", item->name);
+        clab_text_add(&text, "%s", item->name);
 }
 
 // The words of "{ring,tree}".

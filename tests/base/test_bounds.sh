@@ -29,14 +29,18 @@ refuses_times_that_never_end() {
         at_once refuses 2 "'1e300s' is not a time from 1s to 60s with its unit" timeout 30 "$commlab" fit --seconds 1e300s &&
         at_once refuses 2 "--seconds '1e300' is not a time from 0 to 3600s" timeout 30 "$commlab" tune -n 2 --seconds 1e300
 }
-# It writes a profile, or says that a busy machine has given it too little.
+# It writes a profile, by which one can predict, or says that a busy machine has given it too little.
 fits_for_no_longer_than_told() {
     local status
     timeout 60 "$commlab" fit --seconds 1s -o "$scratch/machine.net" >"$scratch/out" 2>"$scratch/err"
     status=$?
     why="status $status: $(cat "$scratch/out" "$scratch/err")"
-    [ $status = 0 ] && [ -s "$scratch/machine.net" ] ||
-        { [ ! -e "$scratch/machine.net" ] && fits_refusal $status; }
+    if [ $status = 0 ]; then
+        CLAB_PROFILE=$scratch/machine.net run 0 "$commlab" sim allreduce --ranks 2 --bytes 1M --net machine &&
+            why="no time in: $(cat "$scratch/out")" && grep -qE '^ +[a-z_]+ +1 +[0-9.]+ ' "$scratch/out"
+    else
+        [ ! -e "$scratch/machine.net" ] && fits_refusal $status
+    fi
 }
 # On a busy machine: too few rounds, or samples that contradict each other.
 fits_refusal() {

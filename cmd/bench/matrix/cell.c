@@ -24,6 +24,7 @@
 #include "core/base/err.h"
 #include "core/base/output.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 #include "core/base/units.h"
 
 enum { WORDS = 40, NUMBER = 32, LINE = 1024 };
@@ -36,10 +37,11 @@ void matrix_job_path(const struct matrix *matrix, const struct matrix_cell *cell
 {
     static const char *const parts[] = {"row", "raw", "log"};
     const char *path = matrix->files[cell->file].path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct clab_text text = clab_text_begin(path_p, PATH_MAX);
     if (*matrix->scratch)
-        snprintf(path_p, PATH_MAX, "%.3000s/%s", matrix->scratch, parts[part]);
+        clab_text_add(&text, "%s/%s", matrix->scratch, parts[part]);
     else
-        snprintf(path_p, PATH_MAX, "%.*s.%s.%s", (int)(name - path), path, name, parts[part]);
+        clab_text_add(&text, "%.*s.%s.%s", (int)(name - path), path, name, parts[part]);
 }
 
 void matrix_job_clear(const struct matrix *matrix, const struct matrix_cell *cell)
