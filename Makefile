@@ -267,7 +267,7 @@ define version_h
 endef
 $(call keep,$(B)/version.h,$(version_h))
 
-version_o := $(B)/obj/core/base/machine.o
+version_o := $(B)/obj/core/base/machine/machine.o
 $(version_o): $(B)/version.h
 $(version_o): compile += -include $(B)/version.h
 
@@ -480,7 +480,7 @@ tuner_c := $(wildcard backends/nccl-tuner/*.c) sim/nccl/rows.c core/schedule/for
     $(addprefix core/base/,variables.c units.c vector.c)
 tuner_o := $(patsubst %.c,$(B)/alone/%.o,$(tuner_c))
 $(B)/backends/libnccl-tuner-commlab.so: $(tuner_o)
-profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,called.c err.c log.c output.c trust.c variables.c text.c)
+profiler_c := $(wildcard backends/nccl-profiler/*.c) $(addprefix core/base/,machine/called.c err.c log.c files/output.c machine/trust.c variables.c text.c)
 profiler_o := $(patsubst %.c,$(B)/alone/%.o,$(profiler_c))
 $(B)/backends/libnccl-profiler-commlab.so: $(profiler_o)
 $(B)/backends/libnccl-%.so: link_plugin = $(CC) -shared $(CFLAGS) -pthread $(sanitize) \

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 

@@ -15,7 +15,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/order.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/trace/timeline.h"
 
 // What is drawn.
@@ -96,7 +96,7 @@ static int by_row_and_begin(const void *a, const void *b)
 
 // ---- JSON ----------------------------------------------------------------------------------------------------
 
-// Processes and rows are numbered from 1, as in all traces of the kit (core/base/viewer.h).
+// Processes and rows are numbered from 1, as in all traces of the kit (core/base/files/viewer.h).
 static void begin_event(struct writer *w, const char *kind, const char *category, int process, int row)
 {
     fprintf(w->out, "%s\n{\"ph\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,", w->any ? "," : "", kind, category,

@@ -16,7 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/relax.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "cmd/bench/options.h"
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/options.h"
 #include "core/base/units.h"
 #include "cmd/command.h"

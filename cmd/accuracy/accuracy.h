@@ -13,7 +13,7 @@
 
 #include "cmd/bench/row.h"
 #include "cmd/bench/time.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 enum { ACCURACY_ROUNDS = 2 };
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/machine.h"
-#include "core/base/table.h"
+#include "core/base/machine/machine.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"
 

@@ -12,8 +12,8 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 
 static const char usual_folder[] = "labs/13-audit", usual_file[] = "claims.txt";
 

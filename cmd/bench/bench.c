@@ -24,7 +24,7 @@
 #include "cmd/probe/placement.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/units.h"
 #include "core/clab.h"
 #include "core/comm/comm.h"

@@ -27,8 +27,8 @@
 #include "cmd/bench/plan.h"
 #include "cmd/bench/result.h"
 #include "cmd/bench/samples.h"
-#include "core/base/machine.h"
-#include "core/base/manifest.h"
+#include "core/base/machine/machine.h"
+#include "core/base/files/manifest.h"
 #include "sim/sim.h"
 
 struct clab_comm;

@@ -2,8 +2,8 @@
 // The manifest, CSV and JSON of a bench.
 #pragma once
 
-#include "core/base/manifest.h"
-#include "core/base/table.h"
+#include "core/base/files/manifest.h"
+#include "core/base/files/table.h"
 
 struct bench;
 

@@ -8,7 +8,7 @@
 #include "cmd/bench/bench.h"
 #include "cmd/bench/nccl_tests.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/stats.h"
 #include "core/transport/backend.h"
 

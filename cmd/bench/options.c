@@ -13,10 +13,10 @@
 
 #include "cmd/kit/load.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
-#include "core/base/output.h"
+#include "core/base/machine/machine.h"
+#include "core/base/files/output.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"

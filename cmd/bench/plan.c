@@ -16,7 +16,7 @@
 #include "cmd/bench/options.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/base/units.h"

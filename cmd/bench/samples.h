@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "cmd/bench/row.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 struct bench;
 

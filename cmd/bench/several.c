@@ -26,7 +26,7 @@
 #include "cmd/bench/turns.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/text.h"

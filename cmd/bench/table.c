@@ -14,7 +14,7 @@
 #include "cmd/bench/bench.h"
 #include "cmd/kit/progress.h"
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 // ---- the screen ----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // The bench's table on the screen, printed by rank 0, and a line that shows what is under way.
 #pragma once
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 
 struct bench;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cmd/bottleneck/report.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/clab/counts.h"

@@ -2,7 +2,7 @@
 // What `commlab bottleneck` prints (report.h).
 
 #include "cmd/bottleneck/report.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 
 #include <stdio.h>
 

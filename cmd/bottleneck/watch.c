@@ -17,7 +17,7 @@
 #include "cmd/netmon/ranks.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 
 enum { NOT_FOUND = 127 };
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/units.h"
 #include "cmd/course/unit.h"
 #include "cmd/kit/kit.h"

@@ -18,7 +18,7 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/progress.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"

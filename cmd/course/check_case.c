@@ -11,7 +11,7 @@
 #include "cmd/course/check_inside.h"
 #include "cmd/kit/progress.h"
 #include "cmd/lab/card.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/vector.h"

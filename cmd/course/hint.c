@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"

@@ -8,7 +8,7 @@
 
 #include "cmd/grade/seed.h"
 #include "cmd/kit/kit.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 
 enum { MOST = 9 };

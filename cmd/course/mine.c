@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "cmd/kit/kit.h"
 
 static int refuse(const char *path)

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "cmd/course/unit.h"
 
 // Write `text` to a file that is not there yet; one that is there stays, which is no error.

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "cmd/command.h"
 #include "cmd/course/homework.h"
 #include "cmd/course/step.h"

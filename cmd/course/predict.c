@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"

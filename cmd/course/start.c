@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "cmd/command.h"
 #include "cmd/course/mine.h"

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "cmd/command.h"
 #include "cmd/course/mine.h"
 #include "cmd/grade/homeworks.h"

@@ -6,7 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/options.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "cmd/command.h"
 #include "cmd/course/homework.h"
 #include "cmd/course/step.h"

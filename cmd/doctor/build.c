@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/probes.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
-#include "core/base/machine.h"
+#include "core/base/files/json.h"
+#include "core/base/machine/machine.h"
 #include "core/base/vector.h"
 
 enum { INDENT = 11, FIRST = 8, FACTS = 14 };

@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "core/base/cgroup.h"
-#include "core/base/machine.h"
+#include "core/base/machine/cgroup.h"
+#include "core/base/machine/machine.h"
 #include "core/base/units.h"
 
 static const size_t little_memory = (size_t)1 << 30, little_shm = (size_t)256 << 20, little_lock = (size_t)64 << 20;

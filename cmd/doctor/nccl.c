@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/transport/backend.h"
 #include "core/base/log.h"
 #include "cmd/doctor/doctor.h"

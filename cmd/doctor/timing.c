@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 
 static void add_governor(struct doctor *doctor, const struct clab_machine *machine)
 {

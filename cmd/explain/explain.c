@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
-#include "core/base/json.h"
+#include "core/base/files/input.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cmd/kit/words.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 
 enum { INDENT = 3, DEEP = 8 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/kit/words.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/text.h"
 
 enum { INDENT = 16, FEW = 4 };

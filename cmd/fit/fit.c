@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
 #include "cmd/command.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/relax.h"
 #include "core/base/stats.h"
 #include "cmd/probe/placement.h"

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
 #include "cmd/fit/session.h"

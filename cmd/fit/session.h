@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/transport/backend.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "cmd/fit/probe.h"
 
 // One measurement.

@@ -11,10 +11,10 @@
 #include "cmd/grade/inside.h"
 #include "cmd/grade/seed.h"
 #include "cmd/kit/kit.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 
 // ---- questions ---------------------------------------------------------------------------------------------------
 

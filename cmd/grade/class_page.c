@@ -13,7 +13,7 @@
 #include "cmd/grade/class.h"
 #include "core/base/err.h"
 #include "core/base/order.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/stats.h"
 #include "core/base/text.h"
 #include "core/base/vector.h"

@@ -13,10 +13,10 @@
 
 #include "cmd/grade/class.h"
 #include "cmd/grade/seed.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 // ---- the form ----------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@
 
 #include "cmd/grade/inside.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/json.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/text.h"
 
 static double points_of(const struct grading *g, int i)

@@ -16,9 +16,9 @@
 #include <sodium.h>
 #endif
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 
 enum { MOST_STUDENT = HOMEWORK_STUDENT - 1 };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/base/names.h"
 #include "core/base/vector.h"

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/trust.h"
+#include "core/base/machine/trust.h"
 
 static bool is_folder(const char *folder, const char *name)
 {

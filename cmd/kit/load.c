@@ -4,7 +4,7 @@
 #include "cmd/kit/load.h"
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/schedule/formats/msccl.h"
 

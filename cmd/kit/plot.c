@@ -25,8 +25,8 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/trust.h"
+#include "core/base/files/output.h"
+#include "core/base/machine/trust.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/plot_data.h"
 #include "cmd/kit/progress.h"

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 void plot_data_write(FILE *out, const struct clab_csv *data);
 

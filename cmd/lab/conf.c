@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/called.h"
-#include "core/base/conf.h"
+#include "core/base/machine/called.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 

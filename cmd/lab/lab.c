@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
-#include "core/base/output.h"
+#include "core/base/machine/machine.h"
+#include "core/base/files/output.h"
 #include "core/base/stats.h"
 #include "core/base/variables.h"
 #include "cmd/kit/child.h"

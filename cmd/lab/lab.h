@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 #include "core/comm/progress.h"
 #include "core/transport/backend.h"
 #include "sim/sim.h"

@@ -20,7 +20,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/stats.h"
-#include "core/base/trust.h"
+#include "core/base/machine/trust.h"
 #include "core/base/vector.h"
 #include "cmd/kit/child.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "cmd/kit/kit.h"

@@ -10,7 +10,7 @@
 
 #include "cmd/explain/nccl.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 #include "cmd/nccl/given.h"
 #include "cmd/nccl/said.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cmd/nccl/given.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 
 // Two or three lines with #: what was in the log, and what is a default because it was not.
 void nccl_said_print(const struct nccl_believed *believed, const char *path);

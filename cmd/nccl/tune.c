@@ -14,7 +14,7 @@
 #include "core/transport/backend.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/units.h"
 #include "cmd/bench/options.h"
 #include "core/clab.h"

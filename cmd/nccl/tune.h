@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "cmd/nccl/given.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "sim/nccl/rows.h"
 
 enum { TUNE_UNKNOWN = -1 };

@@ -17,7 +17,7 @@
 #include "cmd/bench/options.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/units.h"
 #include "core/base/values.h"

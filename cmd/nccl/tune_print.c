@@ -8,8 +8,8 @@
 #include "cmd/nccl/tune.h"
 
 #include "core/base/err.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 static const struct clab_column columns[] = {

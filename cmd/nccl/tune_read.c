@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "cmd/kit/nccl_tests.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"

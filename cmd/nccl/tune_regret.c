@@ -10,7 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/stats.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 enum who { OWN, NCCL, TABLE, WHO };

@@ -16,7 +16,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/order.h"
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "cmd/kit/kit.h"
 
 int predict_files(const char *root, const char *id, struct predict_files *f)

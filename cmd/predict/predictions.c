@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "cmd/predict/prediction_value.h"

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "cmd/report/findings/findings.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 // ---- sections.c ----------------------------------------------------------------------------------------------
 

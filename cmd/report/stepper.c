@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/schedule/draw/draw.h"
 
 enum { RANKS = 4, BYTES = 1 << 20 };

@@ -14,7 +14,7 @@
 
 #include "cmd/sandbox/inside.h"
 #include "core/base/err.h"
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 
 static bool is_child_of(const struct clab_process *p, pid_t root, const struct clab_process below[], int n)
 {

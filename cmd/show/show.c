@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "cmd/kit/load.h"
 #include "core/schedule/draw/draw.h"
 #include "core/schedule/formats/goal.h"

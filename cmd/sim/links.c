@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/type.h"
 #include "cmd/command.h"
 #include "sim/net/net.h"

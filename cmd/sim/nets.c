@@ -14,7 +14,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 enum { ENOUGH_MESSAGES = 10000 }; // fewer give no useful rate

@@ -2,7 +2,7 @@
 // The question and the answers of `commlab sim`, and their printing.
 #pragma once
 
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "cmd/sim/given_net.h"
 #include "core/base/type.h"
 #include "sim/net/net.h"

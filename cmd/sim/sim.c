@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"

@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/text.h"
 #include "cmd/command.h"
 #include "sim/engine/in_network.h"

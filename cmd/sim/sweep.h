@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/vector.h"
 #include "core/comm/comm.h"
 #include "sim/engine/engine.h"

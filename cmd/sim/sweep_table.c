@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 enum { NAMES = 64, LINE = 512 };

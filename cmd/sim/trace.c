@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "sim/engine/record.h"
 #include "core/trace/timeline.h"
 #include "cmd/sim/why.h"

@@ -7,7 +7,7 @@
 // - train_print.c        the printed answer, the CSV and JSON.
 #pragma once
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 #include "sim/net/net.h"
 #include "cmd/sim/commands.h"
 #include "sim/train/model.h"

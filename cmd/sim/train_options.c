@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "cmd/kit/kit.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
-#include "core/base/table.h"
+#include "core/base/files/json.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 enum { MANY_BUCKETS = 24 };

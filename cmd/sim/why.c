@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 #include "sim/engine/record.h"
 #include "sim/explain/why.h"

@@ -3,7 +3,7 @@
 // from one recorded run of the engine.
 #pragma once
 
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/type.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"

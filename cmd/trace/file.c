@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
-#include "core/base/json.h"
+#include "core/base/files/input.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/base/order.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/vector.h"
-#include "core/base/viewer.h"
+#include "core/base/files/viewer.h"
 
 #ifdef HAVE_JANSSON
 
@@ -76,7 +76,7 @@ static int by_row(const void *a, const void *b)
 // Each row is a stack of nested slices.
 static int check_nested(const char *path, const struct trace_file *f)
 {
-    const double near = 0.4e-9; // s: less than a tick of the file (core/base/viewer.c)
+    const double near = 0.4e-9; // s: less than a tick of the file (core/base/files/viewer.c)
     double open[64];
     int depth = 0;
     for (size_t i = 0; i < f->nslices; i++) {

@@ -10,7 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/base/order.h"
-#include "core/base/viewer.h"
+#include "core/base/files/viewer.h"
 #include "core/trace/timeline.h"
 
 #ifdef HAVE_JANSSON

@@ -10,7 +10,7 @@
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/options.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "cmd/trace/file.h"
 
 enum { FILES_AT_MOST = 16 };

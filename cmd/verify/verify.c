@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 #include "core/schedule/verify/verify.h"
 #include "cmd/kit/load.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "cmd/kit/probes.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/options.h"
 
 static const struct clab_option options[] = {{0}};

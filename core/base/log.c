@@ -2,7 +2,7 @@
 // Logging by level (log.h). A line is written in one call, so that lines of several ranks do not mix.
 
 #include "core/base/log.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/variables.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "core/base/vector.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "core/base/clock.h"
-#include "core/base/kept.h"
+#include "core/base/machine/kept.h"
 #include "core/base/log.h"
 #include "core/base/variables.h"
 #include "core/clab/counts.h"

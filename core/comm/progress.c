@@ -15,7 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/variables.h"
 #include "core/comm/comm.h"
 

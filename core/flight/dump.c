@@ -13,7 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 #include "core/base/variables.h"
 #include "core/flight/find.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
-#include "core/base/kept.h"
+#include "core/base/files/json.h"
+#include "core/base/machine/kept.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/variables.h"
 
 int clab_trace_check(void)

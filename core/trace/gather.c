@@ -9,7 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/mix.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"

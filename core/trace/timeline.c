@@ -11,7 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/order.h"
 #include "core/base/vector.h"
-#include "core/base/viewer.h"
+#include "core/base/files/viewer.h"
 #include "core/trace/arrows.h"
 
 // ---- memory --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 #include "core/base/type.h"
 #include "core/schedule/schedule.h"
 

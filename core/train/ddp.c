@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/clab.h"
 #include "core/transport/device.h"
 

@@ -16,7 +16,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/trust.h"
+#include "core/base/machine/trust.h"
 #include "core/base/variables.h"
 
 enum { MOST = 16, NAME_BYTES = 32 };

@@ -3,7 +3,7 @@
 // and without their libraries.
 //
 // - They lie in the folder `backends` of the build that the program is of, or where CLAB_BACKENDS says; and only root
-//   and the user may change them (base/trust.h).
+//   and the user may change them (base/machine/trust.h).
 // - A plugin exports one symbol, `clab_plugin`. What it calls of the core is in the program that loads it: every
 //   program of the kit exports its symbols (-rdynamic).
 // - A plugin that was built from other headers is refused by its version.

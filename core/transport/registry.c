@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which backends there are, and how one is found by name: those built in, and plugins (plugin.h).
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/transport/backend.h"
 
 #include <stdio.h>

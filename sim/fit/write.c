@@ -9,7 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "sim/fit/inside.h"
 #include "sim/net/keys.h"
 #include "sim/sim.h"

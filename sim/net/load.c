@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "sim/net/net.h"
 #include "sim/sim.h"

@@ -213,7 +213,7 @@ void clab_net_place(const struct clab_net *net, struct clab_placement_sample pro
 
 // The description in a file that is open, and stays so. `path` is what lines that refuse call it; its last part gives
 // the network its name. Its other placement is not read.
-//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
+//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/files/conf.h), CLAB_ENOMEM
 int clab_net_read(FILE *file, const char *path, struct clab_net **net_p);
 
 // The ranks of a node, for algorithms of two levels among the first `nranks`; 0: they are on one node, or one on each.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The text format of networks (sim/nets/README.md describes it), read through base/conf.h into struct clab_net.
+// The text format of networks (sim/nets/README.md describes it), read through base/files/conf.h into struct clab_net.
 //
 // - keys.c     says which keys a section has, of what kind, and whether they must be there.
 // - Every mistake is one line: file, line, what was expected. A section's missing keys are reported at its first key.
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/names.h"

@@ -21,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/text.h"

@@ -36,7 +36,7 @@ int clab_model_load(const char *name, struct clab_model **model_p);
 void clab_model_free(struct clab_model *model); // NULL is fine
 
 // The description in a file that is open, and stays so. `path` is what lines that refuse call it.
-//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/conf.h), CLAB_ENOMEM
+//   errors: CLAB_EPARSE, CLAB_EIO, CLAB_EUNSUPPORTED (base/files/conf.h), CLAB_ENOMEM
 int clab_model_read(FILE *file, const char *path, struct clab_model **model_p);
 
 size_t clab_model_parameters(const struct clab_model *model);

@@ -3,9 +3,9 @@
 
 #include "tests/fixtures/capture.h"
 
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "tests/fixtures/needs.h"
 
 struct seen {

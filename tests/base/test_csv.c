@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 static void write_text(const char *path, const char *text)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 
 static const enum clab_input_kind small = CLAB_INPUT_SETTINGS;
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/kept.h"
+#include "core/base/machine/kept.h"
 
 static double now_by(clockid_t clock)
 {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "core/base/err.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 
 static cpu_set_t affinity(void)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 
 static void write_file(const char *path, const char *text)
 {

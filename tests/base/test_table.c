@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
-#include "core/base/table.h"
+#include "core/base/files/json.h"
+#include "core/base/files/table.h"
 
 static const struct clab_column columns[] = {
     {.name = "bytes", .heading = "size", .unit = "B", .kind = CLAB_KIND_INTEGER, .width = 8},

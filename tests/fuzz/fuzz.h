@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// base/conf.h: lines rise, a refusal is said once and names its line, and settings that are written down plainly are
+// base/files/conf.h: lines rise, a refusal is said once and names its line, and settings that are written down plainly are
 // read as the same settings.
 
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
 
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
 
 static const char path[] = "a.conf";

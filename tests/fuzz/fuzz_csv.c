@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "cmd/report/report.h"
 
 static const char path[] = "a.csv";

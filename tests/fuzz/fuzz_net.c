@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "core/base/conf.h"
+#include "core/base/files/conf.h"
 #include "core/base/err.h"
 #include "sim/fit/fit.h"
 #include "sim/net/net.h"

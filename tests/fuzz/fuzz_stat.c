@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -142,7 +142,7 @@ borrow_objects() {
             sed "s,\(^\| \)$build/,\1$bare_build/,g" "$made" >"$object.d" || return 1
     done
     why="nothing in $build/obj is made without, or nothing with a switch: $(wc -l <"$list") files"
-    [ -e "$bare_build/obj/core/base/err.o" ] && [ ! -e "$bare_build/obj/core/base/conf.o" ]
+    [ -e "$bare_build/obj/core/base/err.o" ] && [ ! -e "$bare_build/obj/core/base/files/conf.o" ]
 }
 
 builds_with_nothing() {

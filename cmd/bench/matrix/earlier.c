@@ -15,12 +15,12 @@
 
 #include "cmd/bench/matrix/matrix.h"
 #include "cmd/kit/kit.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/text.h"
 #include "core/base/variables.h"
 

@@ -15,7 +15,7 @@
 #include "cmd/bench/matrix/matrix.h"
 #include "cmd/bench/predict.h"
 #include "core/base/clock.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/comm/comm.h"

@@ -11,9 +11,9 @@
 
 #include "cmd/bench/files.h"
 #include "cmd/bench/matrix/matrix.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 // ---- columns ---------------------------------------------------------------------------------------------------
 

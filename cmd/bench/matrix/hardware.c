@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "cmd/bench/matrix/matrix.h"
-#include "core/base/cgroup.h"
-#include "core/base/machine.h"
+#include "core/base/machine/cgroup.h"
+#include "core/base/machine/machine.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"

@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "cmd/bench/row.h"
-#include "core/base/csv.h"
-#include "core/base/machine.h"
-#include "core/base/manifest.h"
+#include "core/base/files/csv.h"
+#include "core/base/machine/machine.h"
+#include "core/base/files/manifest.h"
 
 struct clab_column;
 struct clab_net;

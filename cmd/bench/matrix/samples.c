@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "cmd/bench/matrix/matrix.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 
 // ---- lines -----------------------------------------------------------------------------------------------------
 

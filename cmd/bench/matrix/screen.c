@@ -10,8 +10,8 @@
 #include "cmd/bench/matrix/matrix.h"
 #include "cmd/kit/kit.h"
 #include "cmd/kit/progress.h"
-#include "core/base/called.h"
-#include "core/base/table.h"
+#include "core/base/machine/called.h"
+#include "core/base/files/table.h"
 #include "core/base/units.h"
 
 enum { TEXT = 64, CELL = 128 };

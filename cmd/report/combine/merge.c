@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/report/combine/rows.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 static struct clab_cell count_cell(long long value)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 // What a file says of itself.
 struct report_source {

@@ -14,7 +14,7 @@
 
 #include "cmd/report/findings/findings.h"
 #include "cmd/report/findings/marked.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/units.h"

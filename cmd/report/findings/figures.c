@@ -14,7 +14,7 @@
 #include "cmd/report/findings/series.h"
 #include "cmd/report/report.h"
 #include "core/base/err.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "core/base/vector.h"

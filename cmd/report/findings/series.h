@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cmd/report/combine/rows.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 enum { SERIES_NAME = 80, SERIES_COLUMNS = 10 };
 

@@ -10,7 +10,7 @@
 #include "cmd/report/findings/marked.h"
 #include "cmd/report/page/text.h"
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/units.h"
 
 enum { MOST_ROWS = 20000, MOST_CELL = 100 };

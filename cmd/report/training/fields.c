@@ -17,9 +17,9 @@
 #include "cmd/report/training/format.h"
 #include "cmd/report/training/run.h"
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/stats.h"
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 

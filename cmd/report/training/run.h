@@ -6,7 +6,7 @@
 
 #include "cmd/lab/lab.h"
 #include "cmd/report/training/training.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/train/mlp.h"
 
 #define TRAINING_RANK      "--training-rank"

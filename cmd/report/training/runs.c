@@ -15,7 +15,7 @@
 
 #include "cmd/kit/child.h"
 #include "cmd/kit/progress.h"
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/transport/backend.h"

@@ -12,7 +12,7 @@
 #include "cmd/kit/child.h"
 #include "cmd/kit/kit.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
+#include "core/base/files/json.h"
 #include "core/base/log.h"
 #include "core/job/job.h"
 

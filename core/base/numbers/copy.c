@@ -11,7 +11,7 @@
 #include <cpuid.h>
 #endif
 
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/numbers/stream.h"
 
 size_t clab_nontemporal_bytes(void)

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/variables.h"
 #include "core/job/pages/memory.h"
 #include "core/job/launchers/mpirun.h"

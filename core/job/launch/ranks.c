@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
 

@@ -14,7 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 
 int children_list(pid_t **pids_p, int *count_p)
 {

@@ -7,7 +7,7 @@
 //   finds it at all: libpmix does not start twice in a process.
 // Source: PMIx Standard 4.1, sections 5.1, 6.2, 6.3.
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/job/launchers/launcher.h"
 
 #include "core/base/log.h"

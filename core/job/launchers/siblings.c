@@ -12,7 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 
 enum { GENERATIONS = 16 };
 

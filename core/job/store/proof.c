@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Proofs that the token is known (proof.h), by libsodium.
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/job/store/proof.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 // - All numbers and words are written by C, from the trace: the list of rounds, which needs no JavaScript, and the data
 //   that stepper.js shows. Nothing is counted twice.
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/schedule/draw/html.h"
 
 #include <stdint.h>

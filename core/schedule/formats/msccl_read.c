@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading MSCCL's XML by expat. What is not in it is as MSCCL has it; what can not be is refused by its line.
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/schedule/formats/msccl_inside.h"
 
 #include <stdlib.h>

@@ -8,9 +8,9 @@
 
 #include "cmd/grade/homework.h"
 #include "cmd/grade/seed.h"
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "labs/homework/h1/check.h"
 #include "labs/homework/h1/claims.h"
 

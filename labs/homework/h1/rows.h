@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 enum { H1_BACKEND = 16, H1_WHY = 512, H1_MOST_ROWS = 100, H1_MOST_CALLS = 20000 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "core/base/text.h"
 #include "cmd/grade/homework.h"
 #include "cmd/grade/seed.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/mix.h"
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 #include "sim/sim.h"
 
 static const char *const link_names[H4_LINKS] = {"intra", "inter"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kernel says about this machine, and the manifest of a measurement (machine.h).
 
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/cgroup.h"
+#include "core/base/machine/cgroup.h"
 #include "core/base/err.h"
 #include "core/base/numbers/reduce.h"
 #include "core/base/units.h"

@@ -5,8 +5,8 @@
 // - inih cuts some things silently: long lines, long names of sections, what follows a zero byte. We refuse them.
 // - For inih an indented line continues the value above it; here indentation means nothing.
 
-#include "core/base/called.h"
-#include "core/base/conf.h"
+#include "core/base/machine/called.h"
+#include "core/base/files/conf.h"
 
 #include <ctype.h>
 #include <errno.h>

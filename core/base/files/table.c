@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows of results, and how the screen shows them (table.h). Files: csv.c, json.c.
 
-#include "core/base/table.h"
+#include "core/base/files/table.h"
 
 #include <math.h>
 #include <stdbool.h>

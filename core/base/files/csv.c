@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Comma-separated values, written (table.h) and read (csv.h): a manifest in # lines, column names, rows.
 
-#include "core/base/csv.h"
+#include "core/base/files/csv.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 #include "core/base/vector.h"
 
 // ---- writing -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An ordered list of key and value (manifest.h).
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 
 #include <stdarg.h>
 #include <stdio.h>

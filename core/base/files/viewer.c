@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Files for trace viewers, event by event (viewer.h).
 
-#include "core/base/viewer.h"
+#include "core/base/files/viewer.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/base/err.h"
-#include "core/base/json.h"
-#include "core/base/output.h"
+#include "core/base/files/json.h"
+#include "core/base/files/output.h"
 
 struct clab_viewer {
     struct clab_output output;

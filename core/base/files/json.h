@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/base/cell.h"
+#include "core/base/files/cell.h"
 
 struct clab_json;
 

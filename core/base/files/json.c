@@ -2,13 +2,13 @@
 // JSON with jansson (json.h), and tables as JSON (table.h). Only this file knows the library, and cmd/trace/file.c,
 // which reads.
 
-#include "core/base/called.h"
-#include "core/base/json.h"
+#include "core/base/machine/called.h"
+#include "core/base/files/json.h"
 
 #include "core/base/err.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
+#include "core/base/files/output.h"
+#include "core/base/files/table.h"
 
 #ifdef HAVE_JANSSON
 

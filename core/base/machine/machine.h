@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/base/manifest.h"
+#include "core/base/files/manifest.h"
 
 struct clab_machine {
     char cpu[96];              // "AMD EPYC 9654 96-Core Processor"

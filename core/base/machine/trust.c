@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Who may change the code that we run (trust.h).
 
-#include "core/base/trust.h"
+#include "core/base/machine/trust.h"
 
 #include <grp.h>
 #include <libgen.h>

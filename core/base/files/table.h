@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "core/base/cell.h"
-#include "core/base/manifest.h"
+#include "core/base/files/cell.h"
+#include "core/base/files/manifest.h"
 
 struct clab_column {
     const char *name;    // in CSV and JSON: "usec_low"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How long a thread waited for a core (kept.h).
 
-#include "core/base/kept.h"
+#include "core/base/machine/kept.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The cores of this machine, and one for each rank (machine.h).
 
-#include "core/base/machine.h"
+#include "core/base/machine/machine.h"
 
 #include <sched.h>
 #include <stdbool.h>

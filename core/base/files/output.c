@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A file that is written whole or not at all (output.h).
 
-#include "core/base/output.h"
+#include "core/base/files/output.h"
 
 #include <dirent.h>
 #include <errno.h>

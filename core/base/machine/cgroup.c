@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Limits of this process's control groups (cgroup.h).
 
-#include "core/base/cgroup.h"
+#include "core/base/machine/cgroup.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Files read whole, up to a bound (input.h).
 
-#include "core/base/input.h"
+#include "core/base/files/input.h"
 
 #include <errno.h>
 #include <fcntl.h>

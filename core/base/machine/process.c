@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading /proc (process.h).
 
-#include "core/base/process.h"
+#include "core/base/machine/process.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program's own name in texts (called.h).
 
-#include "core/base/called.h"
+#include "core/base/machine/called.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/base/trust.h"
+#include "core/base/machine/trust.h"
 
 static const char of_kit[] = "./commlab";
 static const char *path_called; // with a slash; NULL: found in PATH, or this is another program of the kit

@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "core/base/input.h"
-#include "core/base/manifest.h"
+#include "core/base/files/input.h"
+#include "core/base/files/manifest.h"
 
 struct clab_csv {
     struct clab_manifest manifest;

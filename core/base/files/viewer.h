@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-#include "core/base/cell.h"
-#include "core/base/manifest.h"
+#include "core/base/files/cell.h"
+#include "core/base/files/manifest.h"
 
 struct clab_viewer;
 
