@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What `make gpu-check` says of checks that pass, fail, hang and can not be run: over a build that is not there, whose
 # programs do as a case wants, and as a rehearsal over the fakes.
-# Usage: test_gpu_check.sh [BUILD]. Takes long. Only in a full run: 37 cases.
+# Usage: test_gpu_check.sh [BUILD]. Takes long. Only in a full run: 38 cases.
 # - `only STEP...` runs these alone, and what they need: tools, build, doctor.
 
 . tests/cases.sh
