@@ -52,7 +52,7 @@ static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size
 }
 
 // Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not. The
-// least of all pulls, half a page, is faster than any longer one is.
+// least of all pulls is faster than any longer one.
 static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const struct clab_segment *small, size_t low,
                        size_t high)
 {

@@ -103,7 +103,7 @@ static void test_a_late_receiver_gets_what_lies_in_slots(void **state)
 static void test_a_late_receiver_does_not_take_what_is_in_shared_memory_now(void **state)
 {
     (void)state;
-    run_late((struct way){.memory = OF_ALLOC, .count = 1000, .answer = CLAB_ETIMEOUT});
+    run_late((struct way){.memory = OF_ALLOC, .count = 5000, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_ALLOC, .count = LARGE, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_ALLOC, .count = LARGE, .is_reduced = true, .answer = CLAB_ETIMEOUT});
 }
