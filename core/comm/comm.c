@@ -85,6 +85,7 @@ int clab_comm_create(struct clab_job *job, struct clab_comm **comm_p)
     clab_job_enter(job);
     const int err = create(job, comm_p);
     clab_job_leave(job);
+    clab_progress_begin_if_held(job);
     return err;
 }
 
@@ -121,16 +122,21 @@ static int open_members(struct clab_comm *parent, struct membership *members, in
     return clab_comm_open(&opening, comm_p);
 }
 
-// all, ranks: room for (comm->nranks); parties: for (ranks of the job)
-static int split(struct clab_comm *comm, int color, int key, struct membership all[], int ranks[], int parties[],
-                 struct clab_comm **comm_p)
+// What each rank wants. Not within another call, since it may start the thread of progress.h.  all: (comm->nranks)
+static int ask_all(struct clab_comm *comm, int color, int key, struct membership all[])
 {
-    const double start = clab_seconds();
     const struct membership mine = {color, key, comm->rank};
-    int n = 0;
     const struct clab_counts counted = comm->job->counts; // this call is the library's, not the program's
     CLAB_TRY(clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8));
     comm->job->counts = counted;
+    return CLAB_OK;
+}
+
+// all: (comm->nranks); ranks: room for as many; parties: for (ranks of the job)
+static int split(struct clab_comm *comm, int color, struct membership all[], int ranks[], int parties[], double start,
+                 struct clab_comm **comm_p)
+{
+    int n = 0;
     find_parties(comm, all, parties);
     for (int r = 0; r < comm->nranks; r++)
         if (all[r].color == color)
@@ -151,10 +157,16 @@ int clab_comm_split(struct clab_comm *comm, int color, int key, struct clab_comm
 {
     struct membership *all = malloc((size_t)comm->nranks * sizeof *all);
     int *ranks = malloc((size_t)(comm->nranks + comm->job->ranks) * sizeof *ranks);
+    const double start = clab_seconds();
+    const bool has_memory = all && ranks;
+    int err = has_memory ? ask_all(comm, color, key, all) : CLAB_OK;
     clab_job_enter(comm->job);
-    const int err = all && ranks ? split(comm, color, key, all, ranks, ranks + comm->nranks, comm_p)
-                                 : split_without_memory(comm);
+    if (!has_memory)
+        err = split_without_memory(comm);
+    else if (!err)
+        err = split(comm, color, all, ranks, ranks + comm->nranks, start, comm_p);
     clab_job_leave(comm->job);
+    clab_progress_begin_if_held(comm->job);
     free(all);
     free(ranks);
     return err;

@@ -71,7 +71,7 @@ static int transfer(struct clab_comm *comm, enum clab_step_op op, int peer, void
 {
     struct clab_work *work;
     CLAB_TRY(post(comm, op, peer, data, bytes, &work));
-    return clab_work_wait(work);
+    return clab_work_wait_until(work, INFINITY, &(bool){0});
 }
 
 // The same with all ranks that are here, at once.  stride: bytes from one rank's data to the next's
@@ -253,6 +253,7 @@ int clab_monitored_barrier(struct clab_comm *comm, double timeout, double late[]
     else if (!comm->err)
         clab_comm_end(comm, err, -1, "monitored barrier: out of memory");
     clab_job_leave(comm->job);
+    clab_progress_begin_if_held(comm->job);
     if (err == CLAB_ETIMEOUT && !b.concluded)
         learn(&b);
     if (err)

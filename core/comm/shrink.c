@@ -131,6 +131,7 @@ int clab_comm_shrink(struct clab_comm *comm, struct clab_comm **comm_p)
     if (!ranks || !came)
         clab_comm_expel(comm, comm->rank);
     clab_job_leave(comm->job);
+    clab_progress_begin_if_held(comm->job);
     free(ranks);
     free(came);
     return err;

@@ -357,6 +357,7 @@ int clab_work_test(struct clab_work *work, bool *done_p)
     int err = work->done ? CLAB_OK : look(work, &progress);
     *done_p = work->done || err;
     clab_job_leave(job);
+    clab_progress_begin_if_held(job);
     return err;
 }
 
@@ -401,6 +402,7 @@ int clab_work_wait(struct clab_work *work)
     clab_job_enter(job);
     const int err = clab_work_wait_until(work, INFINITY, &done);
     clab_job_leave(job);
+    clab_progress_begin_if_held(job);
     return err;
 }
 

@@ -198,6 +198,47 @@ static void test_the_last_arrive_while_the_sender_computes(void **state)
     assert_true(told->values[0] > 0 || !have_cores(2));
 }
 
+// Rank 0 starts calls that only send while it waits for rank 1, so that they begin in its wait. Then it calls nothing
+// until rank 1 has the last.
+static int queue_and_compute(int rank)
+{
+    enum { QUEUED = 2000 };
+    static struct clab_work *works[QUEUED];
+    static int values[QUEUED];
+    struct clab_job *job;
+    struct clab_comm *comm;
+    struct clab_work *first;
+    int wrong = 0, sum = 0, one = 1;
+    if (open_comm(&job, &comm))
+        return 12;
+    for (int s = 1; s <= STREAMS / 4 && !wrong; s++) {
+        if (rank == 1)
+            usleep(20000);
+        wrong |= clab_reduce_start(comm, &one, &sum, 1, CLAB_I32, CLAB_SUM, 0, &first);
+        for (int i = 0; i < QUEUED && !wrong; i++)
+            wrong |= clab_broadcast_start(comm, &values[i], &values[i], 1, CLAB_I32, 0, &works[i]);
+        wrong |= clab_work_wait(first);
+        for (int i = 0; i < QUEUED && !wrong; i++)
+            wrong |= clab_work_wait(works[i]);
+        if (rank == 1)
+            told->values[1] = s;
+        told->values[0] += rank == 0 && holds(comm);
+        for (const double end = clab_now() + TIME_LIMIT; told->values[1] < s && clab_now() < end;)
+            ;
+        wrong |= told->values[1] < s;
+    }
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    return wrong;
+}
+
+static void test_the_last_arrive_that_began_in_a_wait(void **state)
+{
+    (void)state;
+    assert_job(2, queue_and_compute);
+    assert_true(told->values[0] > 0 || !have_cores(2));
+}
+
 // Rank 0 waits in another call, which rank 1 comes to when it has the last.
 static int stream_and_create(int rank)
 {
@@ -284,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_a_packet_that_is_none_is_refused),
         cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
+        cmocka_unit_test(test_the_last_arrive_that_began_in_a_wait),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_makes_a_communicator),
         cmocka_unit_test(test_the_last_arrive_although_the_sender_leaves),
         cmocka_unit_test(test_nothing_is_held_where_the_user_says_so),
