@@ -81,8 +81,7 @@ static void foresee(struct ofi_endpoint *e, const struct clab_transfer transfers
 static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
-    if (e->domain->base.may_hold)
-        ofi_packets_note(e->domain, transfers, n);
+    ofi_packets_note(e->domain, transfers, n);
     for (int i = 0; i < n; i++)
         if (transfers[i].op != CLAB_SEND)
             ofi_receive_start(e, &transfers[i]);

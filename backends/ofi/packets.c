@@ -44,6 +44,8 @@ static bool only_send(const struct clab_transfer transfers[], int n)
 void ofi_packets_note(struct ofi_domain *domain, const struct clab_transfer transfers[], int n)
 {
     domain->joins = false;
+    if (!domain->base.may_hold)
+        return;
     if (!only_send(transfers, n)) {
         domain->sent_last = 0;
         ofi_packets_flush(&domain->base);

@@ -68,6 +68,19 @@ static void test_a_packet_that_is_none_is_refused(void **state)
     assert_is_refused(lane, 8);
 }
 
+// Such as without a thread: what joins a packet would stay there.
+static void test_nothing_joins_where_nothing_may_be_held(void **state)
+{
+    (void)state;
+    const struct clab_transfer send = {.op = CLAB_SEND};
+    struct ofi_domain domain = {.base.may_hold = true, .sending_since = clab_now() - 1, .sent_last = clab_now()};
+    ofi_packets_note(&domain, &send, 1);
+    assert_true(domain.joins);
+    domain.base.may_hold = false;
+    ofi_packets_note(&domain, &send, 1);
+    assert_false(domain.joins);
+}
+
 // ---- streams -------------------------------------------------------------------------------------------------
 
 static int open_comm(struct clab_job **job_p, struct clab_comm **comm_p)
@@ -323,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_packet_is_opened),
         cmocka_unit_test(test_a_packet_that_is_none_is_refused),
+        cmocka_unit_test(test_nothing_joins_where_nothing_may_be_held),
         cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
         cmocka_unit_test(test_the_last_arrive_that_began_in_a_wait),
