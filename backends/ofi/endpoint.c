@@ -395,7 +395,7 @@ bool ofi_closing_progress(struct ofi_domain *domain)
     for (struct ofi_endpoint **link = &domain->closing, *e; (e = *link);) {
         ofi_progress(e);
         ofi_packets_flush(&domain->base);
-        if (!domain->held)
+        if (!ofi_packets_wait(e))
             send_byes(e);
         if (!e->err && is_awaited(e)) {
             link = &e->next;

@@ -225,6 +225,8 @@ bool ofi_packets_take(struct ofi_endpoint *e, const struct clab_transfer *t);
 // Hand over the packet of messages to `peer`, if there is one: what follows must not come before it.
 void ofi_packets_push(struct ofi_endpoint *e, int peer);
 void ofi_packets_flush(struct clab_domain *domain);
+// Whether messages of this endpoint have not been handed over yet.
+bool ofi_packets_wait(const struct ofi_endpoint *e);
 void ofi_packets_sent(struct ofi_endpoint *e, struct ofi_request *request);
 // The endpoint's are dropped.
 void ofi_packets_forget(struct ofi_endpoint *e);

@@ -69,12 +69,23 @@ void ofi_packets_note_wait(struct ofi_domain *domain)
 
 // ---- what is held --------------------------------------------------------------------------------------------
 
+// What a failed endpoint holds stays where it is, and nobody need try again.
 static void note_held(struct ofi_domain *domain)
 {
-    bool holds = domain->held != NULL;
+    bool holds = false;
+    for (const struct ofi_packet *packet = domain->held; packet && !holds; packet = packet->next)
+        holds = !packet->endpoint->err;
     for (const struct ofi_endpoint *e = domain->endpoints; e && !holds; e = e->next)
-        holds = e->packets_sent > 0;
+        holds = e->packets_sent > 0 && !e->err;
     clab_domain_set_holds(&domain->base, holds);
+}
+
+bool ofi_packets_wait(const struct ofi_endpoint *e)
+{
+    for (const struct ofi_packet *packet = e->domain->held; packet; packet = packet->next)
+        if (packet->endpoint == e)
+            return true;
+    return false;
 }
 
 static void make_packets(struct ofi_endpoint *e)

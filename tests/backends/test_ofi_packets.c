@@ -81,6 +81,21 @@ static void test_nothing_joins_where_nothing_may_be_held(void **state)
     assert_false(domain.joins);
 }
 
+// Else the thread would try again for ever, and other endpoints would not part from their peers.
+static void test_what_a_failed_endpoint_holds_is_not_tried_again(void **state)
+{
+    (void)state;
+    struct ofi_domain domain = {.base.holds = true};
+    struct ofi_endpoint failed = {.domain = &domain, .err = CLAB_EPEER, .packets_sent = 1}, other = {.domain = &domain};
+    struct ofi_packet packet = {.endpoint = &failed};
+    domain.held = &packet;
+    domain.endpoints = &failed;
+    ofi_packets_flush(&domain.base);
+    assert_false(clab_domain_holds(&domain.base));
+    assert_true(ofi_packets_wait(&failed));
+    assert_false(ofi_packets_wait(&other));
+}
+
 // ---- streams -------------------------------------------------------------------------------------------------
 
 static int open_comm(struct clab_job **job_p, struct clab_comm **comm_p)
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_a_packet_is_opened),
         cmocka_unit_test(test_a_packet_that_is_none_is_refused),
         cmocka_unit_test(test_nothing_joins_where_nothing_may_be_held),
+        cmocka_unit_test(test_what_a_failed_endpoint_holds_is_not_tried_again),
         cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
         cmocka_unit_test(test_the_last_arrive_that_began_in_a_wait),
