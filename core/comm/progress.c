@@ -76,11 +76,17 @@ enum clab_progress_kind clab_progress_rule(const struct clab_progress_place *pla
     return give(CLAB_PROGRESS_MANUAL, "no core is free beside the ranks'", why_p);
 }
 
-static bool may_hold(const struct clab_job *job)
+// errors: CLAB_EINVAL (logged)
+static int find_may_hold(const struct clab_job *job, bool *may_hold_p)
 {
     const char *text = clab_variable_text(CLAB_VARIABLE_PACKETS);
-    return job->backend->flush && job->ranks > 1 && !is_asked(CLAB_PROGRESS_MANUAL) &&
-           !(text && !strcmp(text, "off"));
+    const bool is_off = text && !strcmp(text, "off");
+    if (text && *text && strcmp(text, "auto") != 0 && !is_off) {
+        clab_error("CLAB_PACKETS is '%s': it can be auto or off", text);
+        return CLAB_EINVAL;
+    }
+    *may_hold_p = job->backend->flush && job->ranks > 1 && !is_asked(CLAB_PROGRESS_MANUAL) && !is_off;
+    return CLAB_OK;
 }
 
 int clab_progress_choose(struct clab_job *job)
@@ -97,7 +103,7 @@ int clab_progress_choose(struct clab_job *job)
         return CLAB_EINVAL;
     }
     job->progress_kind = clab_progress_rule(&place, &job->progress_why);
-    job->domain->may_hold = may_hold(job);
+    CLAB_TRY(find_may_hold(job, &job->domain->may_hold));
     if (job->progress_kind == CLAB_PROGRESS_MANUAL && is_asked(CLAB_PROGRESS_THREAD) && job->ranks > 1 &&
         job->rank == 0)
         clab_warn("CLAB_PROGRESS=thread: %s: progress is made in calls", job->progress_why);

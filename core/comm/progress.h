@@ -8,8 +8,9 @@
 // - The thread sleeps as long as no work is under way. If nothing moves, it sleeps for at most CLAB_NAP: until a
 //   delivery is due, or a message comes (struct clab_nap). It never spins, since it may share its core with the
 //   computation.
-// - A backend may hold short messages back, to send several as one (CLAB_PACKETS). The
-//   thread sends them CLAB_HOLD later, unless a call does so before. Such a thread does nothing else under "manual".
+// - A backend may hold short messages back, to send several as one (CLAB_PACKETS: auto or off). The thread sends them
+//   CLAB_HOLD later, unless a call does so before. Where progress is "manual", the thread does nothing else. With
+//   CLAB_PROGRESS=manual there is no thread, and so nothing is held back.
 // - A failure in the thread poisons the communicator, and the next wait returns the error. The thread checks no
 //   deadlines and reads no notices; waits do that.
 // - CLAB_PROGRESS is auto, thread or manual. auto: a thread if each rank has a second core, or if delivery takes time

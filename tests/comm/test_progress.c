@@ -404,6 +404,11 @@ static void test_a_choice_that_is_none_is_refused(void **state)
     setenv("CLAB_PROGRESS", "fast", 1);
     const char *text = run_all(2, just_act, say_choice, "20s", NOT_JOINED);
     assert_text_has(text, "CLAB_PROGRESS is 'fast': it can be auto, thread or manual");
+    setenv("CLAB_PROGRESS", "auto", 1);
+    setenv("CLAB_PACKETS", "none", 1);
+    text = run_all(2, just_act, say_choice, "20s", NOT_JOINED);
+    assert_text_has(text, "CLAB_PACKETS is 'none': it can be auto or off");
+    unsetenv("CLAB_PACKETS");
 }
 
 // Two ranks with two cores each; a backend without a nap takes calls from one thread only.
