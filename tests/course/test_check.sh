@@ -4,8 +4,8 @@
 # fail, and the check says what its file promises: a line `// before: TEXT` in check.c, `// expects: TEXT` in the
 # half-mend. Two units at a time. Usage: test_check.sh BUILD
 #
-# Without CLAB_TEST_FULL=1, of every other unit one half-mend, by name the last one, and those that `also` names; of a unit in
-# `only`, whose cases take long, after.c runs one case, and there is no half-mend.
+# Without CLAB_TEST_FULL=1, half-mends are the last by name of each unit of the primer, and those that `also` names. Of a
+# unit in `only`, whose cases take long, after.c runs one case, and there is no before.c and no half-mend.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:?usage: tests/course/test_check.sh BUILD}
