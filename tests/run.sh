@@ -16,10 +16,12 @@
 #   else the quick ones: a line `left out: N` says how many cases, settings or files it has not tried. They are summed up
 #   at the end. A test whose first lines say `Only in a full run: N cases.` is all left out, unless NAME asks for it.
 # - CLAB_TEST_JOBS tests run at a time: two per core, but at least 3 and at most 6.
-#   Those that say `Waits long` in their first lines are started first, and beside the others, since they compute little;
-#   and then those that say `Takes long`, so that none is left over at the end. Those that
-#   judge how long something takes come after the others: `Runs late`, six at a time, or one where there is one core,
-#   since they wait, `Runs late and long` first; and then `Runs alone`, one by one.
+#   What a test says in its first lines decides when it starts:
+#   `Waits long`: first, all at once, and beside the others, since these compute little;
+#   `Takes long`: next, so that none is left over at the end; then those that say nothing;
+#   `Runs late`: after all others, six at a time (one at a time on one core). These judge how long something takes, and
+#   mostly wait. Of them `Runs late and long` come first;
+#   `Runs alone`: at the end, one by one.
 # - Prints a line a test, with what failed in it and why things were skipped; at the end what failed once more; the
 #   last line is `N passed, N failed`, and `, N skipped` if any were. Exits with 1 unless something passed and nothing
 #   failed.

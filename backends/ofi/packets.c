@@ -3,8 +3,8 @@
 //
 // - Over TCP a message of a few bytes costs the sender about 4 us, since the system sends and delivers each by itself.
 //   So a rank that sends many of them, and waits for nothing, is limited by that. As part of a packet one costs a tenth.
-// - A message waits for others only if the calls before it have followed each other for as long as it may wait
-//   (CLAB_HOLD). So no program takes more than twice as long by it, and a single call is never late.
+// - No message may wait for longer than CLAB_HOLD. And none waits until calls that only send have followed each other
+//   for that long. So no program takes more than twice as long, and a single call sends at once.
 // - A packet leaves when it is full, when the rank waits for anything, when it sends another message to that peer, and
 //   otherwise CLAB_HOLD after its first message: by the next call, or by the thread of core/comm/progress.h.
 // - On the wire a packet is, for each message, a head of 8 bytes and the message, filled up to 8 bytes. The head, from
@@ -21,7 +21,7 @@
 
 enum { HEAD = sizeof(uint64_t), NUMBER_AT = 16, LANE_AT = 28, CALL_AT = 48 };
 
-static const double follows = 2e-5; // s between two calls that follow each other
+static const double follows = 2e-5; // s between two calls that follow each other: five times what a message costs
 
 _Static_assert(OFI_JOINED_BYTES < 1 << NUMBER_AT, "a head has 16 bits for the bytes");
 _Static_assert(LANE_AT + 5 <= CALL_AT, "and 5 for the lane");

@@ -53,8 +53,9 @@ static enum shm_protocol choose_protocol(const struct shm_domain *domain, const 
     return SHM_SLOTTED;
 }
 
-// In a stream the sender asks for the lines ahead, which the receiver has read a lap ago: else each store waits for its
-// line. Not where the peer answers: its next look would take them back. Nor where the receiver has yet to read them.
+// In a stream the sender asks ahead for lines that the receiver has read a lap ago. Without that each store waits for
+// its line. The sender does not ask where the peer answers, since the peer's next look would take the lines back. Nor
+// does it ask for lines that the receiver has yet to read.
 static void ask_ahead(const struct shm_endpoint *endpoint, const struct shm_channel *channel)
 {
     const bool is_free = channel->lines + SHM_AHEAD - channel->seen < SHM_LINES;

@@ -54,7 +54,8 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
 }
 
 // An average is divided, and a bounce buffer copied out, when the work is done: the next may read that. Calls that are
-// compared wait for others. What waits for the stream would wait for what is before it there, without a deadline.
+// compared wait for others. A copy of `in` to a bounce buffer waits for the caller's stream, which has no deadline. So
+// it does not begin while an earlier work is under way in that stream.
 static bool may_follow(const struct clab_comm *comm, const struct clab_work *before, const struct clab_work *work)
 {
     return comm->begun <= comm->backend->collectives->queues && !comm->check.is_on && clab_native_is(before) &&

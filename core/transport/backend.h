@@ -212,8 +212,8 @@ struct clab_backend {
     void (*close)(struct clab_endpoint *endpoint, bool failed);
 
     // A schedule of so many lanes is about to begin: all members say so before its first start, in the same order of
-    // schedules. Never waits. 0 lanes: the device is to follow the caller's stream up to now, which
-    // one member may say alone. Without anything to prepare: clab_any_lanes.  errors: as start
+    // schedules. Never waits. 0 lanes: no schedule begins, but the device is to follow the caller's stream up to now.
+    // One member may say that alone. Without anything to prepare: clab_any_lanes.  errors: as start
     int (*lanes)(struct clab_endpoint *endpoint, int lanes);
     // From now on work of this endpoint begins after what the caller's stream has been given before, and the library's
     // own collectives run in that stream. stream: of the device's library; NULL: none. Nothing is under way. Without

@@ -263,9 +263,9 @@ static size_t bytes_alternated(const struct full *s)
     return bytes;
 }
 
-// What a byte costs more that is copied to what both ranks have read: what fresh data does, and as much more as sums do
-// that lie in the cores' own caches. Of less than a part of such a cache all do; where it does not hold both places of a
-// chunk, none.
+// How much more a byte costs that is copied to a place that both ranks have read: as much as fresh data. If the sums
+// lie in the cores' own caches, what sums cost more is added. Up to CERTAIN_PART of such a cache, all sums lie there.
+// From half of it on none do, since the cache must hold both places of a chunk.
 static double more_at_home(struct full *s, size_t bytes)
 {
     const struct taking taking = taking_shared(s, bytes, load_at_home(s)); // what lies there are sums

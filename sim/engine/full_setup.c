@@ -15,7 +15,7 @@
 
 // What a core's own cache surely holds.
 enum { NEAR_BYTES = 1 << 18 };
-// A core that touches more than its own cache times this finds nothing in it.
+// A core that touches more than so many times its own cache finds nothing in it.
 enum { OWN_TIMES = 2 };
 
 static int transfers_init(struct full *s)
@@ -228,9 +228,9 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// What a byte costs. Levels are of a footprint of two ranks; but where a core's own cache decides, it is what that core
-// touches that counts. In the probes of a level it is all of it if one core works; if both do, half of it, and three
-// quarters with sums.
+// What a byte costs. A level's footprint is what two ranks touch. Where a core's own cache decides, only what that core
+// touches counts. In a level's probes one core that works alone touches all of the footprint. If both work, each
+// touches half of it; if they add, three quarters.
 static struct clab_level level_of(const struct clab_net *net, const struct clab_sim_options *options)
 {
     const size_t all = options->footprint, core = options->core_footprint;

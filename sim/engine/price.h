@@ -334,8 +334,8 @@ static void acknowledge_by_port(const struct turn *t, const struct clab_link *li
     *port = later(*port, in - cost->acks) + cost->acks;
 }
 
-// The core carries the bytes of a message that was in at `in`, for `seconds`: while they came, if it was there. Returns
-// when it has them.
+// The core spends `seconds` on copying a message's bytes out of its socket. The last byte has come in at `in`. A core
+// that is free copies while they come; another copies later. Returns when it is done.
 static double carry(const struct turn *t, double seconds, double in)
 {
     struct recorder *recorder = t->s->recorder;

@@ -18,7 +18,7 @@ struct pieces {
     size_t n;
 };
 
-// In place, `in` and `out` are one, and a rank's block lies behind those of the ranks before it in the larger of them.
+// In place, `in` and `out` are one: the larger of them. A rank's block is behind the blocks of the ranks before it.
 static struct clab_place place_of(const struct clab_program *program, struct clab_place place)
 {
     const struct clab_problem *p = &program->problem;
@@ -61,7 +61,7 @@ static size_t count_elements(struct pieces *pieces)
     return sum;
 }
 
-// What the rank's core touches of its own; it reads as much of peers as it receives.
+// What the rank's core touches of its own memory. Beside that it reads what it receives from peers' memory.
 static void add_own(struct pieces *pieces)
 {
     const struct clab_program *program = pieces->program;

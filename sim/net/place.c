@@ -4,9 +4,9 @@
 //
 // - A profile may describe two placements. The one whose latency is nearest to the sample is used.
 // - If neither is near, the profile is scaled. Waiting for cache lines scales with the latency; a core's own work does
-//   not. Fresh data comes line by line from its writer's cache; it scales as the sample's fresh data, if that is known. Near cores share the last-level cache, and find there
-//   what the writer's own cache has evicted. Far cores wait for every line that is in any cache of the other; the
-//   larger a message, the smaller the part of it that those caches hold.
+//   not. Fresh data comes line by line from its writer's cache. It scales as the sample's fresh data, if that is known.
+//   Near cores share the last-level cache, and find there what the writer's own cache has evicted. Far cores wait for
+//   every line that is in any cache of the other; the larger a message, the smaller the part that those caches hold.
 // - In the same placement a core may still be slower, while a neighbour uses its other hardware thread or its clock is
 //   reduced. Then calls take up to 1.7 times as long, by the empty calls of the sample. Messages (mostly waiting for
 //   lines) and work on memory take up to 1.2 times as long, by the latency.
