@@ -227,6 +227,7 @@ void ofi_packets_push(struct ofi_endpoint *e, int peer);
 void ofi_packets_flush(struct clab_domain *domain);
 // Whether messages of this endpoint have not been handed over yet.
 bool ofi_packets_wait(const struct ofi_endpoint *e);
+// The provider is done with the packet of `request`.
 void ofi_packets_sent(struct ofi_endpoint *e, struct ofi_request *request);
 // The endpoint's are dropped.
 void ofi_packets_forget(struct ofi_endpoint *e);

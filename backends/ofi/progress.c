@@ -116,7 +116,9 @@ static void read_error(struct ofi_endpoint *e)
     if (fi_cq_readerr(e->cq, &entry, 0) < 0)
         return;
     struct ofi_request *request = entry.op_context;
-    if (request && !is_buffer(request))
+    if (request && request->kind == OFI_PACKET_OUT)
+        ofi_packets_sent(e, request); // which is free again, whether or not its messages have come
+    else if (request && !is_buffer(request))
         e->sending--;
     if (e->err)
         return;

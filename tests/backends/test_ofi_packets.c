@@ -96,6 +96,40 @@ static void test_what_a_failed_endpoint_holds_is_not_tried_again(void **state)
     assert_false(ofi_packets_wait(&other));
 }
 
+// A queue of completions that says once that a request was cancelled, as libfabric does where the peer has left.
+static struct ofi_request *cancelled;
+
+static ssize_t read_queue(struct fid_cq *cq, void *entries, size_t n)
+{
+    (void)cq, (void)entries, (void)n;
+    return cancelled ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t read_cancelled(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+    (void)cq, (void)flags;
+    *entry = (struct fi_cq_err_entry){.op_context = cancelled, .err = FI_ECANCELED};
+    cancelled = NULL;
+    return 1;
+}
+
+static void test_a_packet_to_a_rank_that_has_left_is_free_again(void **state)
+{
+    (void)state;
+    struct fi_ops_cq queue = {.size = sizeof queue, .read = read_queue, .readerr = read_cancelled};
+    struct fid_cq cq = {.ops = &queue};
+    struct ofi_domain domain = {.base.holds = true};
+    struct ofi_endpoint e = {.domain = &domain, .cq = &cq, .packets_sent = 1, .sending = 1};
+    struct ofi_packet packet = {.endpoint = &e, .request.kind = OFI_PACKET_OUT};
+    cancelled = &packet.request;
+    domain.endpoints = &e;
+    ofi_packets_flush(&domain.base);
+    assert_false(clab_domain_holds(&domain.base));
+    assert_ptr_equal(e.spare_packets, &packet);
+    assert_int_equal(e.sending, 0);
+    assert_int_equal(e.err, CLAB_OK);
+}
+
 // ---- streams -------------------------------------------------------------------------------------------------
 
 static int open_comm(struct clab_job **job_p, struct clab_comm **comm_p)
@@ -353,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_a_packet_that_is_none_is_refused),
         cmocka_unit_test(test_nothing_joins_where_nothing_may_be_held),
         cmocka_unit_test(test_what_a_failed_endpoint_holds_is_not_tried_again),
+        cmocka_unit_test(test_a_packet_to_a_rank_that_has_left_is_free_again),
         cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
         cmocka_unit_test(test_the_last_arrive_that_began_in_a_wait),
