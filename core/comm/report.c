@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/log.h"
 #include "core/base/stats.h"
@@ -39,9 +40,12 @@ static size_t must_number(const struct clab_job *job, const char *text, size_t u
     size_t number;
     if (text && clab_parse_size(text, &number) == CLAB_OK && number && number <= most && number % unit == 0)
         return number;
-    if (clab_job_rank(job) == 0 && text && *text)
+    // Rank 0 says so for all, and its end is theirs. A rank that ended first would end the job before that.
+    if (clab_job_rank(job) != 0)
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    else if (text && *text)
         fprintf(stderr, "%s: '%s': %s\n", program_invocation_short_name, text, usage);
-    else if (clab_job_rank(job) == 0)
+    else
         fprintf(stderr, "%s: an argument is missing: %s\n", program_invocation_short_name, usage);
     exit(STATUS_USAGE);
 }
