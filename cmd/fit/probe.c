@@ -82,8 +82,9 @@ static const struct fit_probe wire_probes[] = {
 };
 
 // Levels are 11/16 of powers of two: caches are powers of two, or three quarters of one. What fills a cache exactly costs
-// two or three times as much in one process as in the next, by the pages that it was given.
-enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 11 << 10, EAGER_PARTS = 8 };
+// two or three times as much in one process as in the next, by the pages that it was given. A fourth of the least must be
+// pulled.
+enum { PROBES_AT_MOST = 32, SIZES_AT_MOST = 48, CACHE_LINE = 64, LEAST_LEVEL = 22 << 10, EAGER_PARTS = 8 };
 
 // Each size, and the middle between it and the next, below `end`; returns how many.
 static int sizes_below(size_t first, size_t end, size_t *out)
@@ -100,7 +101,7 @@ static int sizes_below(size_t first, size_t end, size_t *out)
 // The next larger level: four times as large where neither a core's first cache ends nor its second.
 static size_t next_level(size_t level)
 {
-    return level == LEAST_LEVEL || level == 16 * LEAST_LEVEL ? 4 * level : 2 * level;
+    return level == 8 * LEAST_LEVEL ? 4 * level : 2 * level;
 }
 
 // Sizes of messages in bytes, or of levels; returns how many.
@@ -339,13 +340,15 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
     return lasts ? (clab_now() - begin) / BURST : seconds;
 }
 
-// Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep of data
-// that hardly fits.
+// Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep: not
+// before many times its size has gone through it. Small levels do not reach it, and large ones do not fit.
 static int warm_turns(size_t level)
 {
-    enum { WARM = 4, SLOWLY = 16 };
+    enum { WARM = 4, TIMES = 16, SMALL_PART = 32 };
     const size_t cache = clab_machine_last_cache_bytes();
-    return level == 0 ? 1 : level > cache / 2 && level < 2 * cache ? SLOWLY : WARM;
+    if (level == 0)
+        return 1;
+    return level <= cache / SMALL_PART || level >= 2 * cache ? WARM : (int)(TIMES * cache / level);
 }
 
 // The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are

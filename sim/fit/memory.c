@@ -16,8 +16,8 @@
 #include <math.h>
 #include <stdint.h>
 
-// Bytes at which slots are split; segments of the link.
-enum { FEW_LINES = 256, SEGMENTS = 5 };
+// Bytes from which on the processor's string instruction fills slots fast; segments of the link.
+enum { FEW_LINES = 256, SEGMENTS = 6 };
 enum { PULLS = 8 }; // times the least pull: the longest message that tells what is fixed of one
 
 // Of messages that have a call behind each, without it.
@@ -66,7 +66,8 @@ static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const 
     segment->o_both = fit_at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
 }
 
-// Each protocol has a segment, and slots have two.
+// Each protocol has a segment, and slots have three: messages of more than half the longest that goes through them
+// take longer.
 static void fit_segments(struct fit_round *r, struct clab_link *link)
 {
     const struct clab_protocols *p = r->link->protocols;
@@ -74,15 +75,17 @@ static void fit_segments(struct fit_round *r, struct clab_link *link)
     link->nsegments = SEGMENTS;
     s[0] = (struct clab_segment){.name = "inline", .up_to = p->inline_bytes, .fragment = SIZE_MAX};
     s[1] = (struct clab_segment){.name = "lines", .up_to = p->lines_bytes, .fragment = SIZE_MAX};
-    s[2] = (struct clab_segment){.name = "few-lines", .up_to = FEW_LINES, .fragment = SIZE_MAX};
-    s[3] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
-    s[4] =
+    s[2] = (struct clab_segment){.name = "few-lines", .up_to = FEW_LINES - 1, .fragment = SIZE_MAX};
+    s[3] = (struct clab_segment){.name = "slots", .up_to = p->pull_bytes / 2, .fragment = SIZE_MAX};
+    s[4] = (struct clab_segment){.name = "large-slots", .up_to = p->pull_bytes - 1, .fragment = SIZE_MAX};
+    s[5] =
         (struct clab_segment){.name = "pull", .up_to = SIZE_MAX, .fragment = SIZE_MAX, .waits = true, .memory = true};
     fit_buffered(r, &s[0], 0, p->inline_bytes);
     fit_buffered(r, &s[1], p->inline_bytes + 1, p->lines_bytes);
-    fit_buffered(r, &s[2], p->lines_bytes + 1, FEW_LINES);
-    fit_buffered(r, &s[3], FEW_LINES + 1, p->pull_bytes - 1);
-    fit_pulled(r, &s[4], &s[0], p->pull_bytes + 1, PULLS * p->pull_bytes);
+    fit_buffered(r, &s[2], p->lines_bytes + 1, FEW_LINES - 1);
+    fit_buffered(r, &s[3], FEW_LINES, p->pull_bytes / 2);
+    fit_buffered(r, &s[4], p->pull_bytes / 2 + 1, p->pull_bytes - 1);
+    fit_pulled(r, &s[5], &s[0], p->pull_bytes + 1, PULLS * p->pull_bytes);
 }
 
 // ---- levels --------------------------------------------------------------------------------------------------

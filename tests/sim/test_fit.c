@@ -9,7 +9,7 @@ static const struct clab_protocols protocols = {
 static const struct clab_fit_link memory = {.protocols = &protocols};
 
 // A machine that is made up, in seconds and seconds a byte.
-static const struct clab_segment known[5] = {
+static const struct clab_segment known[] = {
     {.o_send = 25e-9, .o_recv = 27e-9, .latency = 12e-9, .o_both = 8e-9},
     {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
     {.o_send = 26e-9, .o_recv = 30e-9, .latency = 11e-9, .o_both = 9e-9, .gap_send = 0.06e-9, .gap_recv = 0.07e-9},
@@ -19,8 +19,10 @@ static const struct clab_segment known[5] = {
      .o_both = 9e-9,
      .gap_send = 0.06e-9 - 3e-9 / 256,
      .gap_recv = 0.07e-9 - 3e-9 / 256},
+    {.o_send = 40e-9, .o_recv = 55e-9, .latency = 80e-9, .o_both = 9e-9, .gap_send = 0.02e-9, .gap_recv = 0.09e-9},
     {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9},
 };
+enum { SEGMENTS = sizeof known / sizeof *known, PULLED = SEGMENTS - 1 };
 static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
 
 static double fixed(const struct clab_segment *k)
@@ -30,9 +32,13 @@ static double fixed(const struct clab_segment *k)
 
 static void add_small(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[bytes <= 48 ? 0 : bytes <= 128 ? 1 : bytes <= 256 ? 2 : bytes < 2048 ? 3 : 4];
+    static const size_t up_to[] = {48, 128, 255, 1024, 2047};
+    int segment = 0;
+    while (segment < PULLED && bytes > up_to[segment])
+        segment++;
+    const struct clab_segment *k = &known[segment];
     double m = (double)bytes, way = fixed(k) + m * (k->gap_send + k->gap_recv);
-    bool pulled = bytes >= 2048;
+    bool pulled = segment == PULLED;
     if (pulled)
         way += m * pull_small;
     else
@@ -51,7 +57,7 @@ static double summed(size_t bytes, int load)
 
 static void add_level(struct samples *s, size_t bytes)
 {
-    const struct clab_segment *k = &known[4];
+    const struct clab_segment *k = &known[PULLED];
     double m = (double)bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         double both = load == CLAB_BOTH ? k->o_both : 0;
@@ -72,7 +78,7 @@ static void add_level(struct samples *s, size_t bytes)
     }
 }
 
-static const size_t small_sizes[] = {8, 24, 48, 64, 128, 192, 256, 512, 1024, 2044, 3072, 4096, 8192, 16384};
+static const size_t small_sizes[] = {8, 24, 48, 64, 128, 160, 192, 256, 512, 1024, 1536, 2044, 3072, 4096, 8192, 16384};
 static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
 
 static struct samples make_samples(void)
@@ -97,8 +103,8 @@ static void test_fit_recovers_the_segments(void **state)
     assert_close(net.call, call);
     assert_close(net.stage, stage);
     assert_close(net.lane, lane);
-    assert_int_equal(net.intra.nsegments, 5);
-    for (int i = 0; i < 5; i++) {
+    assert_int_equal(net.intra.nsegments, SEGMENTS);
+    for (int i = 0; i < SEGMENTS; i++) {
         const struct clab_segment *found = &net.intra.segments[i];
         assert_close(found->o_send, known[i].o_send);
         assert_close(found->o_recv, known[i].o_recv);
@@ -109,9 +115,11 @@ static void test_fit_recovers_the_segments(void **state)
     }
     assert_int_equal(net.intra.segments[0].up_to, 48);
     assert_int_equal(net.intra.segments[1].up_to, 128);
-    assert_int_equal(net.intra.segments[2].up_to, 256);
-    assert_int_equal(net.intra.segments[3].up_to, 2047);
-    assert_true(net.intra.segments[4].up_to == SIZE_MAX && net.intra.segments[4].waits && net.intra.segments[4].memory);
+    assert_int_equal(net.intra.segments[2].up_to, 255);
+    assert_int_equal(net.intra.segments[3].up_to, 1024);
+    assert_int_equal(net.intra.segments[4].up_to, 2047);
+    const struct clab_segment *pull = &net.intra.segments[PULLED];
+    assert_true(pull->up_to == SIZE_MAX && pull->waits && pull->memory);
 }
 
 static void test_fit_recovers_the_levels(void **state)
@@ -160,7 +168,7 @@ static void test_fit_predicts_its_own_probes(void **state)
     shift.count = 32768;
     options.footprint = 4 * 32768;
     assert_int_equal(clab_sim_run(&shift, algorithm, &net, &options, &result), CLAB_OK);
-    assert_close(result.seconds, call + stage + fixed(&known[4]) + 20e-9 + 16e-9 + 32768 * 20e-12);
+    assert_close(result.seconds, call + stage + fixed(&known[PULLED]) + 20e-9 + 16e-9 + 32768 * 20e-12);
 }
 
 static void test_fit_names_the_probe_that_is_missing(void **state)
@@ -318,7 +326,8 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
     assert_int_equal(net->nlevels, fit.median.nlevels);
     assert_true(fabs(net->call / call - 1) < 1e-3);
     assert_true(fabs(net->intra.segments[1].gap_recv / known[1].gap_recv - 1) < 1e-3);
-    assert_true(net->intra.segments[4].waits && net->intra.segments[4].memory && net->intra.port == CLAB_PORT_CORE);
+    const struct clab_segment *pull = &net->intra.segments[PULLED];
+    assert_true(pull->waits && pull->memory && net->intra.port == CLAB_PORT_CORE);
     assert_true(fabs(net->levels[3].add[CLAB_BOTH] / fit.median.levels[3].add[CLAB_BOTH] - 1) < 1e-3);
     assert_true(fabs(net->levels[3].add_fresh[CLAB_BOTH] / fit.median.levels[3].add_fresh[CLAB_BOTH] - 1) < 1e-3);
     assert_true(fabs(net->levels[3].pull_summed[CLAB_BOTH] / fit.median.levels[3].pull_summed[CLAB_BOTH] - 1) < 1e-3);
