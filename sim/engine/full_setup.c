@@ -228,12 +228,23 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+// The largest level that a core's own cache holds whole; 0: none.
+static size_t largest_within(const struct clab_net *net)
+{
+    size_t largest = 0;
+    for (int i = 0; i < net->nlevels && net->levels[i].bytes <= net->core_cache; i++)
+        largest = net->levels[i].bytes;
+    return largest;
+}
+
 // What a byte costs. A level's footprint is what two ranks touch. Where a core's own cache decides, only what that core
 // touches counts. In a level's probes one core that works alone touches all of the footprint. If both work, each
-// touches half of it; if they add, three quarters.
+// touches half of it; if they add, three quarters. Less than that cache
+// costs no more than the largest level that it holds.
 static struct clab_level level_of(const struct clab_net *net, const struct clab_sim_options *options)
 {
-    const size_t all = options->footprint, core = options->core_footprint;
+    const size_t core = options->core_footprint, within = core < net->core_cache ? largest_within(net) : 0;
+    const size_t all = within > 0 ? least(within, options->footprint) : options->footprint;
     if (core == 0 || core > OWN_TIMES * net->core_cache)
         return clab_net_level(net, all);
     const struct clab_level alone = clab_net_level(net, least(all, core)),

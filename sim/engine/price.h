@@ -271,7 +271,8 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const struct taking taking = taking_at(t, step->dst, region, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(in_place ? kept->add : kept->reduce[CLAB_KEPT], share);
-    const double more = in_place ? taking.add : taking.reduce, taken = summed ? taking.summed : taking.pull;
+    const double more = in_place ? taking.add : taking.reduce; // alone, who made the sum has paid for its lines
+    const double taken = summed && s->load == CLAB_BOTH ? taking.summed : taking.pull;
     cache_state_touch(&s->cache, t->rank, touched);
     return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
 }

@@ -150,14 +150,18 @@ static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
     assert_true(seconds_of("star", problem, net, options) == fixed + 6 * 500 + 3 * 500);
     net->levels[0].add_fresh[CLAB_ALONE] = 11;
     assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
-    net->levels[0].pull_summed[CLAB_ALONE] = 5; // rank 1 pulls what rank 0 has just summed
-    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
-    net->levels[0].pull_summed[CLAB_BOTH] = 50;
+    net->levels[0].pull_summed[CLAB_ALONE] = 5; // rank 1 pulls what rank 0 has just summed, and has paid for
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
+    const struct clab_problem halves = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
+    net->levels[0].pull_summed[CLAB_BOTH] = 30;
+    const double exchanged = seconds_of("ring", halves, net, options);
+    net->levels[0].pull_summed[CLAB_BOTH] = 50; // ranks that exchange sums pay for what they pull
+    assert_true(seconds_of("ring", halves, net, options) == exchanged + 20 * 500);
     const struct clab_problem copies = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
     // Nobody sums: half is scattered, and pulled back, each to what the other has read.
     assert_true(seconds_of("scatter_allgather", copies, net, options) == 60 + 3 * 500 + 90 + 6 * 500);
     net->levels[0].reduce[CLAB_FRESH][CLAB_ALONE] = 20; // nor is a sum of two others an addition
-    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 5 * 500);
+    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
     options.in_place = false;
     assert_true(seconds_of("star", problem, net, options) == fixed + 20 * 500 + 1 * 500);
     clab_net_free(net);
