@@ -29,9 +29,15 @@ void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
 enum { FIT_BATCHES = 3 }; // per task and round
 
-// Time one task for about `seconds` in (batches) batches, FIT_BATCHES at most, and in fewer if these take longer;
-// collective. *sample_p is set at rank 0;
-// *probed_p is the placement of the cores, if it matters (cmd/probe/placement.h), or zeros.
+// A task is timed for about so long, in so many batches, FIT_BATCHES at most, and in fewer if these take longer. Each round
+// has its data in other pages.
+struct fit_effort {
+    double seconds;
+    int batches, round;
+};
+
+// Time one task; collective. *sample_p is set at rank 0; *probed_p is the placement of the cores, if it matters
+// (cmd/probe/placement.h), or zeros.
 //   errors: the backend's
-int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, double seconds, int batches,
+int fit_task_run(struct fit_ranks *ranks, const struct fit_task *task, const struct fit_effort *effort,
                  struct clab_sample *sample_p, struct clab_placement_sample *probed_p);

@@ -137,7 +137,8 @@ static int run_round(const struct course *course, struct fit_ranks *ranks, struc
             return ranks->rank == 0 ? say_too_slow(course, record, i) : CLAB_ETIMEOUT;
         if (decided <= 0)
             continue;
-        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], each, decided, &record->samples[first + i],
+        const struct fit_effort effort = {each, decided, record->nrounds};
+        CLAB_TRY(fit_task_run(ranks, &record->tasks[i], &effort, &record->samples[first + i],
                               &record->all_probed[first + i]));
         ++*ntimed_p;
     }
@@ -158,6 +159,7 @@ static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks
     }
     return CLAB_OK;
 }
+
 
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p)
 {

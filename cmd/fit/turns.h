@@ -12,6 +12,7 @@ struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
     int rank;
     char *x, *y, *z;   // floats > 0
+    size_t room;       // bytes of each
     char *probe_room;  // for cmd/probe/placement.h
     bool turned;       // y and z have changed places
     int lane;          // of all messages
