@@ -344,11 +344,13 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 // before many times its size has gone through it. Small levels do not reach it, and large ones do not fit.
 static int warm_turns(size_t level)
 {
-    enum { WARM = 4, TIMES = 16, SMALL_PART = 32 };
+    enum { WARM = 4, TIMES = 16, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
     const size_t cache = clab_machine_last_cache_bytes();
     if (level == 0)
         return 1;
-    return level <= cache / SMALL_PART || level >= 2 * cache ? WARM : (int)(TIMES * cache / level);
+    if (level <= cache / SMALL_PART || level >= 2 * cache)
+        return WARM;
+    return (int)((TIMES * cache < MOST ? TIMES * cache : MOST) / level);
 }
 
 // The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are

@@ -160,7 +160,6 @@ static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks
     return CLAB_OK;
 }
 
-
 int fit_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record_p)
 {
     struct fit_record record = {0};
