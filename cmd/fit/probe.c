@@ -341,14 +341,15 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 }
 
 // Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep: not
-// before many times its size has gone through it. Small levels do not reach it, and large ones do not fit.
-static int warm_turns(size_t level)
+// before many times its size has gone through it. Small levels do not reach it, and large ones do not fit. A task that
+// has time for one batch has none for that.
+static int warm_turns(size_t level, int nbatches)
 {
     enum { WARM = 4, TIMES = 16, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
     const size_t cache = clab_machine_last_cache_bytes();
     if (level == 0)
         return 1;
-    if (level <= cache / SMALL_PART || level >= 2 * cache)
+    if (nbatches == 1 || level <= cache / SMALL_PART || level >= 2 * cache)
         return WARM;
     return (int)((TIMES * cache < MOST ? TIMES * cache : MOST) / level);
 }
@@ -363,7 +364,7 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
     int n = 0, nwhole = 0;
-    time_batch(r, task, warm_turns(task->level)); // the first touch, too
+    time_batch(r, task, warm_turns(task->level, nbatches)); // the first touch, too
     const double once = time_once(r, task);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
