@@ -345,7 +345,7 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 // has time for one batch has none for that.
 static int warm_turns(size_t level, int nbatches)
 {
-    enum { WARM = 4, TIMES = 16, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
+    enum { WARM = 4, TIMES = 5, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
     const size_t cache = clab_machine_last_cache_bytes();
     if (level == 0)
         return 1;
