@@ -219,7 +219,8 @@ struct clab_backend {
     // own collectives run in that stream. stream: of the device's library; NULL: none. Nothing is under way. Without
     // streams: clab_no_stream.  errors: CLAB_EUNSUPPORTED
     int (*follow)(struct clab_endpoint *endpoint, void *stream);
-    // Begin `n` transfers together; never waits. The array stays in place until all are done.
+    // Begin `n` transfers together; never waits. The array stays in place until all are done. It may be started again
+    // then, with nothing but `call` written anew.
     //   errors: CLAB_EPEER, CLAB_EMISMATCH (the ends differ in bytes or call): not logged, since the caller
     //   knows more; CLAB_ESYS: logged
     int (*start)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n);

@@ -76,14 +76,21 @@ static int pin(struct clab_domain *domain, void *memory, size_t size, struct cla
     return clab_host_pin(domain, near(memory), size, registration_p);
 }
 
+// Transfers that are started again are as the start before left them.
+static void *moved(const void *memory, size_t count)
+{
+    const bool is_again = is_far((const char *)((uintptr_t)memory + (uintptr_t)distance));
+    return is_again && !is_far(memory) ? (void *)(uintptr_t)memory : only_far(memory, count);
+}
+
 static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n)
 {
     for (int i = 0; i < n; i++) {
         struct clab_transfer *t = &transfers[i];
         if (t->op != CLAB_RECV)
-            t->src = only_far(t->src, t->count);
+            t->src = moved(t->src, t->count);
         if (t->op != CLAB_SEND)
-            t->dst = only_far(t->dst, t->count);
+            t->dst = moved(t->dst, t->count);
     }
     return clab_backend_shm.start(endpoint, transfers, n);
 }
