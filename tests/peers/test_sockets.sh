@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The short form of `make bench-sockets`: one size, and a bar of 4 instead of 1.2. Where other
 # programs run, a rank that gives its core away gets it back late; a rank that sleeps too early takes 10 times as long.
-# Usage: test_sockets.sh [BUILD]. It judges times. Runs alone.
+# Usage: test_sockets.sh [BUILD]. It judges times. Runs alone. Only in a full run: 2 cases.
 
 . tests/cases.sh
 
