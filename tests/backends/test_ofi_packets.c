@@ -275,7 +275,7 @@ static int queue_and_compute(int rank)
         return 12;
     for (int s = 1; s <= STREAMS / 4 && !wrong; s++) {
         if (rank == 1)
-            usleep(20000);
+            usleep(20000); // rank 0 waits by now
         wrong |= clab_reduce_start(comm, &one, &sum, 1, CLAB_I32, CLAB_SUM, 0, &first);
         for (int i = 0; i < QUEUED && !wrong; i++)
             wrong |= clab_broadcast_start(comm, &values[i], &values[i], 1, CLAB_I32, 0, &works[i]);
