@@ -333,7 +333,7 @@ void clab_help(int argc, char **argv, const char *arguments, const char *about);
 void clab_must(int err, const char *text, const char *file, int line);
 
 // The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, or there
-// is none (NULL), rank 0 prints `usage`, and every rank ends with status 2.
+// is none (NULL), one rank prints `usage` for all, and every rank ends with status 2.
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage);
 // The same of a number from 1 to `most`.
 int clab_must_count(const struct clab_job *job, const char *text, int most, const char *usage);

@@ -104,13 +104,13 @@ static int join(struct clab_job **job_p)
     CLAB_TRY(clab_bootstrap_open(&boot));
     clab_log_set_rank(boot->rank);
     struct clab_job *job = calloc(1, sizeof *job);
-    if (!boot->by_hand) // a wrong setting is that of all ranks, and one says it for all
-        clab_log_share(&clab_flight_at(boot->flights, 0)->said);
+    clab_flight_share_log(boot); // a wrong setting is that of all ranks
     const int err = job ? attach(boot, job) : CLAB_ENOMEM;
     clab_log_share(NULL);
     if (err != CLAB_OK) {
         free(job);
-        clab_bootstrap_refuse(boot);
+        boot->refuse(boot);
+        clab_bootstrap_close(boot);
         return err;
     }
     clab_time_follow(job->domain);
@@ -119,11 +119,34 @@ static int join(struct clab_job **job_p)
     return CLAB_OK;
 }
 
+// The options are wrong, as `held` says, and so they are at all ranks of a running job: one of them writes the line.
+static int refuse(int err, const struct clab_log_held *held)
+{
+    struct clab_bootstrap *boot;
+    if (!clab_variable_is_set(CLAB_VARIABLE_JOB_FD) || clab_bootstrap_open(&boot) != CLAB_OK) {
+        clab_error("%s", held->text);
+        return err;
+    }
+    clab_flight_refuse(boot, held->text);
+    clab_bootstrap_close(boot);
+    return err;
+}
+
+static int check_options(const struct clab_job_options *options)
+{
+    struct clab_log_held held;
+    clab_log_hold(&held);
+    int err = choose_backend(options);
+    if (err == CLAB_OK)
+        err = check_net(options);
+    clab_log_release(&held);
+    return err == CLAB_OK ? CLAB_OK : refuse(err, &held);
+}
+
 int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p)
 {
     struct clab_launch_plan plan;
-    CLAB_TRY(choose_backend(options));
-    CLAB_TRY(check_net(options));
+    CLAB_TRY(check_options(options));
     clab_job_options_apply(options);
     CLAB_TRY(clab_job_plan(options->nranks, &plan));
     if (!plan.joins) {
@@ -136,7 +159,12 @@ int clab_job_open_with(const struct clab_job_options *options, struct clab_job *
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
     struct clab_job_options options = {0};
-    CLAB_TRY(clab_job_options_take(argc, argv, &options));
+    struct clab_log_held held;
+    clab_log_hold(&held);
+    const int err = clab_job_options_take(argc, argv, &options);
+    clab_log_release(&held);
+    if (err != CLAB_OK)
+        return refuse(err, &held);
     return clab_job_open_with(&options, job_p);
 }
 

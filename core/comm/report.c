@@ -11,12 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/base/units.h"
 #include "core/base/variables.h"
+#include "core/comm/job.h"
+#include "core/flight/flight.h"
 
 enum { STATUS_USAGE = 2 };
 
@@ -40,13 +41,11 @@ static size_t must_number(const struct clab_job *job, const char *text, size_t u
     size_t number;
     if (text && clab_parse_size(text, &number) == CLAB_OK && number && number <= most && number % unit == 0)
         return number;
-    // Rank 0 says so for all, and its end is theirs. A rank that ended first would end the job before that.
-    if (clab_job_rank(job) != 0)
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    else if (text && *text)
-        fprintf(stderr, "%s: '%s': %s\n", program_invocation_short_name, text, usage);
-    else
-        fprintf(stderr, "%s: an argument is missing: %s\n", program_invocation_short_name, usage);
+    char why[1024];
+    const char *quote = text && *text ? "'" : "";
+    snprintf(why, sizeof why, "%s: %s%s%s: %s", program_invocation_short_name, quote,
+             *quote ? text : "an argument is missing", quote, usage);
+    clab_flight_refuse(job->bootstrap, why);
     exit(STATUS_USAGE);
 }
 

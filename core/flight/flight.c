@@ -8,6 +8,23 @@
 
 #include "core/base/text.h"
 
+// ---- what all ranks say once ---------------------------------------------------------------------------------
+
+void clab_flight_share_log(struct clab_bootstrap *boot)
+{
+    if (!boot->by_hand)
+        clab_log_share(&clab_flight_at(boot->flights, 0)->said);
+}
+
+void clab_flight_refuse(struct clab_bootstrap *boot, const char *why)
+{
+    clab_flight_share_log(boot);
+    clab_log_set_rank(-1);
+    clab_error("%s", why);
+    clab_log_share(NULL);
+    boot->refuse(boot);
+}
+
 // ---- writing -------------------------------------------------------------------------------------------------
 
 struct clab_flight *clab_flight_open(struct clab_bootstrap *boot)

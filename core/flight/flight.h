@@ -55,6 +55,14 @@ static inline struct clab_flight *clab_flight_at(char *flights, int local_rank)
     return (struct clab_flight *)(flights + (size_t)local_rank * CLAB_FLIGHT_BYTES);
 }
 
+// ---- flight.c: what all ranks of a host say once -------------------------------------------------------------
+
+// Until clab_log_share(NULL), an error that several ranks of this host find is written by the first of them, but by each
+// of those that were started by hand, in terminals of their own.
+void clab_flight_share_log(struct clab_bootstrap *boot);
+// No rank can go on, for the same reason: one of them says `why`. The caller ends its process.
+void clab_flight_refuse(struct clab_bootstrap *boot, const char *why);
+
 // ---- flight.c: writing ---------------------------------------------------------------------------------------
 
 // Take the recorder of this rank.

@@ -46,12 +46,6 @@ int clab_bootstrap_open(struct clab_bootstrap **boot_p)
     return CLAB_OK;
 }
 
-void clab_bootstrap_refuse(struct clab_bootstrap *boot)
-{
-    ((struct membership *)boot)->refused = true;
-    clab_bootstrap_close(boot);
-}
-
 void clab_bootstrap_close(struct clab_bootstrap *boot)
 {
     struct membership *member = (struct membership *)boot;

@@ -10,7 +10,6 @@
 
 struct membership {
     struct clab_bootstrap boot; // first, so that a pointer to it is one to all
-    bool refused;               // this rank has logged why it can not go on: its launcher logs nothing about its end
     void (*leave)(struct membership *);
 };
 

@@ -68,8 +68,6 @@ int clab_job_plan(int asked, struct clab_launch_plan *plan_p);
 //   CLAB_ETIMEOUT, CLAB_EUNSUPPORTED, CLAB_ENOMEM
 int clab_bootstrap_open(struct clab_bootstrap **boot_p);
 void clab_bootstrap_close(struct clab_bootstrap *boot);
-// The same for a rank that has logged why it can not go on. The launcher of this host then logs nothing about its end.
-void clab_bootstrap_refuse(struct clab_bootstrap *boot);
 
 // Seconds that any wait of this job may last: CLAB_TIMEOUT, or the default.
 //   errors: CLAB_EPARSE

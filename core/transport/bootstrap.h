@@ -91,6 +91,9 @@ struct clab_bootstrap {
     // The next notice that this rank has not read, if there is one. Never waits; a call costs well under 1 us.
     bool (*next_notice)(struct clab_bootstrap *, struct clab_notice *notice_p);
     enum clab_presence (*presence)(struct clab_bootstrap *, int rank);
+    // This rank has logged why it can not go on, and will end: its launcher logs no more about that, and to other ranks
+    // it has left. (With a store the launcher does not learn that.)
+    void (*refuse)(struct clab_bootstrap *);
 };
 
 // The members of a communicator: member i of it is rank `ranks[i]` of the job. `exchange` is over the members.

@@ -416,8 +416,8 @@ programs_have_help() {
 }
 programs_name_what_is_odd() {
     subject=("$build/labs/01-reinit-comm/after" -n 1)
-    run 2 64K && head -n 1 "$scratch/err" | grep -q '^after: an argument is missing: give BYTES' &&
-        run 2 64K x && head -n 1 "$scratch/err" | grep -q "^after: 'x': give BYTES"
+    run 2 64K && head -n 1 "$scratch/err" | grep -q '^commlab: error: after: an argument is missing: give BYTES' &&
+        run 2 64K x && head -n 1 "$scratch/err" | grep -q "^commlab: error: after: 'x': give BYTES"
     local result=$?
     subject=()
     return $result

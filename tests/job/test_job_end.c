@@ -80,6 +80,20 @@ static int wait_for_rank_2(int rank)
     return rank == 2 ? wait_for_ever(rank) : clab_barrier(comm) != CLAB_OK;
 }
 
+// Rank 0 is stopped before it looks at the argument that is wrong.
+static int read_a_wrong_argument(int rank)
+{
+    char name[] = "test", *argv[] = {name, NULL};
+    int argc = 1;
+    struct clab_job *job;
+    if (clab_job_open(&argc, argv, &job))
+        return 99;
+    if (rank == 0)
+        raise(SIGSTOP);
+    clab_must_size(job, "x", 4, "give BYTES");
+    return 98;
+}
+
 static int end_when_told(int rank)
 {
     tell_pid(getppid());
@@ -276,6 +290,17 @@ static void test_who_ends_later_but_not_of_others_is_named(void **state)
     assert_int_equal(status, 128 + SIGSEGV);
 }
 
+static void test_a_wrong_argument_is_named_once_also_where_rank_0_is_late(void **state)
+{
+    (void)state;
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = run_job(ranks(3), read_a_wrong_argument);
+    const char *text = capture_end(err);
+    assert_int_equal(occurrences(text, "'x': give BYTES\n"), 1);
+    assert_int_equal(occurrences(text, "\n"), 1);
+    assert_int_equal(status, 2);
+}
+
 // ---- nothing is left -----------------------------------------------------------------------------------------
 
 static int files_in_dev_shm(void)
@@ -382,6 +407,7 @@ int main(void)
         test(test_a_signal_while_leftover_processes_end_counts),
         test(test_who_fails_of_a_death_is_not_named_for_it),
         test(test_who_ends_later_but_not_of_others_is_named),
+        test(test_a_wrong_argument_is_named_once_also_where_rank_0_is_late),
         test(test_what_ranks_leave_behind_is_ended),
         test(test_nothing_is_left_of_a_killed_launcher),
         test(test_nothing_is_left_of_a_killed_supervisor),

@@ -82,6 +82,10 @@ says_once_what_all_ranks_lack() {
     unset CLAB_EMULATE
     return $result
 }
+says_once_what_is_wrong_on_their_command_line() {
+    refuses 2 'no flag --bogus' -n 4 "$program" --bogus 4K && refuses 2 "'x': give BYTES" -n 4 "$program" x &&
+        refuses 2 "uses shm: put it before" -n 4 "$program" --backend sim 4K
+}
 says_once_what_all_ranks_are_told_wrong() {
     export CLAB_PROGRESS=moon
     refuses 2 "CLAB_PROGRESS is 'moon'" -n 4 "$program" 8 4K
@@ -96,5 +100,5 @@ check_each runs_two_ranks_unless_told tells_ranks_who_they_are prefixes_lines_by
     names_who_wrote_elsewhere lets_what_ranks_leave_tidy_up ends_what_does_not_listen refuses_no_program refuses_no_ranks \
     refuses_too_many_ranks refuses_ranks_that_are_no_number refuses_unknown_backends refuses_bad_timeouts \
     refuses_missing_programs refuses_files_that_can_not_be_run refuses_unknown_options says_once_what_all_ranks_lack \
-    says_once_what_all_ranks_are_told_wrong
+    says_once_what_is_wrong_on_their_command_line says_once_what_all_ranks_are_told_wrong
 exit $failed

@@ -46,11 +46,14 @@ static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
     return clab_control_presence(pages_of(boot)->slot.control, rank);
 }
 
+static void refuse(struct clab_bootstrap *boot)
+{
+    clab_slot_refuse(&pages_of(boot)->slot);
+}
+
 static void leave(struct membership *member)
 {
     struct pages_member *pages = (struct pages_member *)member;
-    if (member->refused)
-        clab_slot_refuse(&pages->slot);
     clab_slot_leave(&pages->slot);
     clab_memory_unmap(pages->slot.control);
     free(pages);
@@ -105,6 +108,7 @@ static struct pages_member *make_member(const struct clab_rank_slot *slot, int n
         .notify = notify,
         .next_notice = next_notice,
         .presence = presence,
+        .refuse = refuse,
     };
     return pages;
 }

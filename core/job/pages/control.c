@@ -124,7 +124,8 @@ enum clab_presence clab_control_presence(struct clab_control *control, int rank)
 
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed)
 {
-    const bool had_joined = atomic_load(&slot_of(control, rank)->pid) != 0, lost = failed || had_joined;
+    const bool had_joined = atomic_load(&slot_of(control, rank)->pid) != 0;
+    const bool lost = (failed || had_joined) && !clab_control_has_refused(control, rank);
     atomic_store(&slot_of(control, rank)->presence, lost ? CLAB_LOST : CLAB_LEFT);
     clab_control_notify(control, &(struct clab_notice){.kind = lost ? CLAB_NOTICE_LOST : CLAB_NOTICE_LEFT,
                                                        .reporter = rank,

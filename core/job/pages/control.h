@@ -67,7 +67,7 @@ char *clab_control_flights(struct clab_control *control);
 //   errors: CLAB_EINVAL (rank out of range, or a running process has the slot)
 int clab_slot_take(struct clab_control *control, int rank, double timeout, struct clab_rank_slot *slot_p);
 void clab_slot_leave(struct clab_rank_slot *slot);
-// The rank has logged why it can not go on.
+// The rank has logged why it can not go on: when its process ends, it has left.
 void clab_slot_refuse(struct clab_rank_slot *slot);
 // The rank is about to leave: fences that wait for it fail.
 void clab_slot_announce(struct clab_rank_slot *slot);
@@ -78,9 +78,10 @@ int clab_slot_exchange(struct clab_rank_slot *slot, struct clab_fence fence, con
 enum clab_presence clab_control_presence(struct clab_control *control, int rank);
 
 // Launcher: the process of `rank` has ended; `failed` if its status was not 0. Posts a notice and wakes all sleepers.
+// A rank that has refused has not failed: the others find the same, and end by themselves.
 // Whether the rank had not left its slot.
 bool clab_control_mark_ended(struct clab_control *control, int rank, bool failed);
-// Launcher: whether `rank` has ended after clab_slot_refuse.
+// Whether `rank` has called clab_slot_refuse.
 bool clab_control_has_refused(struct clab_control *control, int rank);
 // Whether any slot is taken: only ranks that have joined read notices.
 bool clab_control_is_used(struct clab_control *control);

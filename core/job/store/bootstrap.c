@@ -49,6 +49,11 @@ static enum clab_presence presence(struct clab_bootstrap *boot, int rank)
     return store_client_presence(joined_of(boot)->client, rank);
 }
 
+static void refuse(struct clab_bootstrap *boot)
+{
+    (void)boot;
+}
+
 static void leave(struct membership *member)
 {
     struct store_joined *joined = (struct store_joined *)member;
@@ -167,6 +172,7 @@ static void describe(const struct clab_launched *launched, double timeout, struc
         .notify = notify,
         .next_notice = next_notice,
         .presence = presence,
+        .refuse = refuse,
     };
 }
 
