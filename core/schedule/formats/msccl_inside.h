@@ -3,7 +3,8 @@
 //
 // - msccl_places.c  where chunks are.
 // - msccl_lower.c   the steps here of each step there, and the listing.
-// - msccl_order.c   runs the thread blocks of a foreign file: who sends what to whom, in which stage.
+// - msccl_connect.c who sends to whom in a foreign file, and what waits for what.
+// - msccl_order.c   runs its thread blocks: what is in which stage.
 // - msccl_race.c    proves that no other order of the thread blocks gives another result.
 #pragma once
 
@@ -51,6 +52,17 @@ static inline bool msccl_writes_dst(enum clab_msccl_type type)
     return type != CLAB_MSCCL_S && type != CLAB_MSCCL_RRS && type != CLAB_MSCCL_NOP;
 }
 
+// ---- msccl_connect.c -----------------------------------------------------------------------------------------
+
+// A thread block's GPU, and the blocks at the other ends of its connections, or -1.
+struct msccl_ends {
+    int rank, to, from;
+};
+
+//   out: ends (nblocks); from, target (nsteps), of struct msccl_order
+//   errors: CLAB_EPARSE (logged: messages without another end, a wait for what is not there), CLAB_ENOMEM
+int msccl_connect(const struct clab_msccl *m, struct msccl_ends *ends, int *from, int *target);
+
 // ---- the order of a foreign file -----------------------------------------------------------------------------
 
 // When a step is done, in stages of the global order.
@@ -72,8 +84,7 @@ struct msccl_order {
 
 // Run all thread blocks: each takes its steps in order, waits for what depid and deps say, for messages, and for room
 // for those that it sends.
-//   errors: CLAB_EPARSE (logged: messages without another end, a wait for what is not there), CLAB_EDEADLOCK (logged:
-//           thread blocks wait for each other), CLAB_ENOMEM
+//   errors: those of msccl_connect, CLAB_EDEADLOCK (logged: thread blocks wait for each other)
 int msccl_order_make(const struct clab_msccl *m, struct msccl_order *order_p);
 void msccl_order_free(struct msccl_order *order);
 
