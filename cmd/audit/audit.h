@@ -11,7 +11,7 @@
 //   line    = 100 Gb/s
 //
 // - Any other name is the claim's own, for expressions (quantity.h).
-// - claims.c reads a file, rules.c judges, depend.c asks what a verdict follows from, audit.c is the command.
+// - claims.c reads a file, rules.c and word_rules.c judge, depend.c asks what a verdict follows from, audit.c is the command.
 #pragma once
 
 #include <stdio.h>

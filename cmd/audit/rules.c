@@ -2,6 +2,7 @@
 // The rules that judge claims (audit.h). A rule knows no claim: it computes from the claim's settings, and its words follow
 // from the numbers.
 //
+// - Those about words are in word_rules.c.
 // - tolerance = 2 % unless the claim says another: what rounding may do.
 // - Sources: bounds of collectives, Thakur et al. 2005 and nccl-tests' PERFORMANCE.md; units, IEC 80000-13.
 
@@ -9,119 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/audit/audit.h"
+#include "cmd/audit/judging.h"
 #include "core/base/err.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
-#include "core/base/text.h"
 
-enum { TEXT = 32, WORDS = 32, WORD = 48 };
-
-struct judging {
-    const struct audit_claims *claims;
-    const struct audit_claim *claim;
-    struct audit_verdict *verdict;
-    double tolerance;
-};
-
-// ---- a claim's settings --------------------------------------------------------------------------------------
-
-static int refuse(const struct judging *j, int line, const char *name, const char *why)
-{
-    clab_error("%s:%d: [%s] %s: %s", j->claims->path, line, j->claim->id, name, why);
-    return CLAB_EPARSE;
-}
-
-static int find_name(const struct audit_names *names, const char *name, struct audit_value *value_p, char why[AUDIT_WHY])
-{
-    const struct audit_setting *s = audit_find(names->of, name);
-    return s ? audit_eval(s->value, names, value_p, why) : CLAB_ENOENT;
-}
-
-static bool has(const struct judging *j, const char *name)
-{
-    return audit_find(j->claim, name) != NULL;
-}
-
-static int missing(const struct judging *j, const char *name)
-{
-    char why[96];
-    const struct audit_setting *rule = audit_find(j->claim, "rule");
-    snprintf(why, sizeof why, "the rule %.24s wants a line %.24s = ...", rule->value, name);
-    return refuse(j, j->claim->line, name, why);
-}
-
-static int value(const struct judging *j, const char *name, struct audit_value *value_p)
-{
-    const struct audit_setting *s = audit_find(j->claim, name);
-    int steps = AUDIT_STEPS;
-    const struct audit_names names = {.find = find_name, .of = j->claim, .steps = &steps};
-    char why[AUDIT_WHY];
-    if (!s)
-        return missing(j, name);
-    return audit_eval(s->value, &names, value_p, why) ? refuse(j, s->line, name, why) : CLAB_OK;
-}
-
-// One quantity.
-static int single(const struct judging *j, const char *name, struct audit_value *value_p)
-{
-    CLAB_TRY(value(j, name, value_p));
-    return value_p->n == 1 ? CLAB_OK : refuse(j, audit_find(j->claim, name)->line, name, "one value is wanted, not a list");
-}
-
-// Two quantities of one dimension, and as many of the one as of the other; a single one is repeated.
-static int pair(const struct judging *j, const char *a, const char *b, struct audit_value *a_p, struct audit_value *b_p)
-{
-    CLAB_TRY(value(j, a, a_p));
-    CLAB_TRY(value(j, b, b_p));
-    const int line = audit_find(j->claim, b)->line;
-    if (!audit_is_alike(a_p, b_p))
-        return refuse(j, line, b, "it counts something else than the value that it is compared with: check the units");
-    if (a_p->n != b_p->n && a_p->n != 1 && b_p->n != 1)
-        return refuse(j, line, b, "the lists that are compared have different lengths");
-    for (struct audit_value *v = a_p->n < b_p->n ? a_p : b_p; v->n < (v == a_p ? b_p : a_p)->n; v->n++)
-        v->v[v->n] = v->v[0];
-    a_p->percent = b_p->percent = a_p->percent || b_p->percent;
-    return CLAB_OK;
-}
-
-struct words {
-    char word[WORDS][WORD];
-    int n;
-};
-
-static int words(const struct judging *j, const char *name, struct words *words_p)
-{
-    const struct audit_setting *s = audit_find(j->claim, name);
-    const char *list, *word;
-    size_t length = 0;
-    if (!s)
-        return missing(j, name);
-    words_p->n = 0;
-    for (list = s->value; (word = clab_list_next(&list, &length));) {
-        while (length && *word == ' ')
-            word++, length--;
-        while (length && word[length - 1] == ' ')
-            length--;
-        if (words_p->n == WORDS || length >= WORD)
-            return refuse(j, s->line, name, "too many or too long words");
-        snprintf(words_p->word[words_p->n++], WORD, "%.*s", (int)length, word);
-    }
-    return CLAB_OK;
-}
-
-static int index_of(const struct words *in, const char *word)
-{
-    for (int i = 0; i < in->n; i++)
-        if (!strcmp(in->word[i], word))
-            return i;
-    return -1;
-}
+enum { TEXT = 32 };
 
 // ---- what is found -------------------------------------------------------------------------------------------
-
-#define FOUND(j, verdict_word, ...) \
-    ((j)->verdict->word = (verdict_word), snprintf((j)->verdict->computed, AUDIT_COMPUTED, __VA_ARGS__), CLAB_OK)
 
 static bool is_near(const struct judging *j, double a, double b)
 {
@@ -145,12 +41,8 @@ static const char *mixed_up(const struct judging *j, double factor)
     static const struct {
         double factor;
         const char *what;
-    } known[] = {{8, "bits and bytes"},
-                 {8e9 / 1073741824, "Gib and GB"},
-                 {1e9 / 1073741824, "GiB and GB"},
-                 {1e6 / 1048576, "MiB and MB"},
-                 {1e3, "a prefix of 1000"},
-                 {1e6, "two prefixes of 1000"},
+    } known[] = {{8, "bits and bytes"},         {8e9 / 1073741824, "Gib and GB"}, {1e9 / 1073741824, "GiB and GB"},
+                 {1e6 / 1048576, "MiB and MB"}, {1e3, "a prefix of 1000"},        {1e6, "two prefixes of 1000"},
                  {1.024, "1024 and 1000"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (fabs(factor / known[i].factor - 1) < fmin(j->tolerance, 0.02) ||
@@ -175,7 +67,7 @@ static int compare(const struct judging *j, const char *word_if_not)
 {
     struct audit_value claimed, right;
     char list[96];
-    CLAB_TRY(pair(j, "claimed", "right", &claimed, &right));
+    CLAB_TRY(audit_pair(j, "claimed", "right", &claimed, &right));
     const int at = worst(&claimed, &right);
     const double factor = claimed.v[at] / right.v[at];
     bool is_right = true;
@@ -204,18 +96,19 @@ static int estimate(const struct judging *j)
 {
     struct audit_value claimed, right;
     char list[96];
-    CLAB_TRY(pair(j, "claimed", "right", &claimed, &right));
+    CLAB_TRY(audit_pair(j, "claimed", "right", &claimed, &right));
     double least = INFINITY, most = 0;
     for (int i = 0; i < claimed.n; i++) {
         if (right.v[i] == 0)
-            return refuse(j, audit_find(j->claim, "right")->line, "right", "it is 0, and nothing is so many times 0");
+            return audit_refuse(j, audit_find(j->claim, "right")->line, "right",
+                                "it is 0, and nothing is so many times 0");
         least = fmin(least, claimed.v[i] / right.v[i]);
         most = fmax(most, claimed.v[i] / right.v[i]);
     }
     const char *word = least >= 1 - j->tolerance && most <= 1 + j->tolerance ? "pass"
-                       : least < 1 - j->tolerance                           ? "too low"
-                       : most <= 2 + j->tolerance                           ? "approximate"
-                                                                            : "too high";
+                       : least < 1 - j->tolerance                            ? "too low"
+                       : most <= 2 + j->tolerance                            ? "approximate"
+                                                                             : "too high";
     all_text(&right, list, sizeof list);
     if (most - least < 0.005)
         return FOUND(j, word, "right: %s; claimed is %.3g times that", list, most);
@@ -227,7 +120,7 @@ static int derived(const struct judging *j)
 {
     struct audit_value claimed, right;
     char list[96];
-    CLAB_TRY(pair(j, "claimed", "right", &claimed, &right));
+    CLAB_TRY(audit_pair(j, "claimed", "right", &claimed, &right));
     bool any = false;
     for (int i = 0; i < right.n; i++)
         any |= is_near(j, claimed.v[i], right.v[i]);
@@ -238,10 +131,10 @@ static int derived(const struct judging *j)
 
 static int bound(const struct judging *j)
 {
-    const bool is_floor = has(j, "at_least");
+    const bool is_floor = audit_has(j, "at_least");
     struct audit_value v, limit;
     char a[TEXT], b[TEXT];
-    CLAB_TRY(pair(j, "value", is_floor ? "at_least" : "at_most", &v, &limit));
+    CLAB_TRY(audit_pair(j, "value", is_floor ? "at_least" : "at_most", &v, &limit));
     int at = 0;
     bool holds = true;
     for (int i = 0; i < v.n; i++)
@@ -259,20 +152,24 @@ static int every(const struct judging *j)
     struct audit_value v, limit;
     char list[96], text[TEXT];
     int above = 0;
-    CLAB_TRY(pair(j, "values", "above", &v, &limit));
+    CLAB_TRY(audit_pair(j, "values", "above", &v, &limit));
     for (int i = 0; i < v.n; i++)
         above += v.v[i] > limit.v[i] * (1 + j->tolerance);
-    return FOUND(j, above == v.n ? "pass" : above ? "incomplete" : "wrong", "%d of %d are above %s: %s", above, v.n,
-                 audit_text(&limit, 0, text, sizeof text), all_text(&v, list, sizeof list));
+    return FOUND(j,
+                 above == v.n ? "pass"
+                 : above      ? "incomplete"
+                              : "wrong",
+                 "%d of %d are above %s: %s", above, v.n, audit_text(&limit, 0, text, sizeof text),
+                 all_text(&v, list, sizeof list));
 }
 
 static int fits(const struct judging *j)
 {
     struct audit_value low, high, least, most;
-    CLAB_TRY(single(j, "low", &low));
-    CLAB_TRY(single(j, "high", &high));
-    CLAB_TRY(single(j, "least", &least));
-    CLAB_TRY(single(j, "most", &most));
+    CLAB_TRY(audit_single(j, "low", &low));
+    CLAB_TRY(audit_single(j, "high", &high));
+    CLAB_TRY(audit_single(j, "least", &least));
+    CLAB_TRY(audit_single(j, "most", &most));
     const bool is_in = low.v[0] >= least.v[0] && high.v[0] <= most.v[0];
     return FOUND(j, is_in ? "pass" : "incorrect", "%.6g to %.6g; the type holds %.6g to %.6g", low.v[0], high.v[0],
                  least.v[0], most.v[0]);
@@ -282,9 +179,9 @@ static int fits(const struct judging *j)
 static int overflow(const struct judging *j)
 {
     struct audit_value growth, calls, most;
-    CLAB_TRY(single(j, "growth", &growth));
-    CLAB_TRY(single(j, "calls", &calls));
-    CLAB_TRY(single(j, "most", &most));
+    CLAB_TRY(audit_single(j, "growth", &growth));
+    CLAB_TRY(audit_single(j, "calls", &calls));
+    CLAB_TRY(audit_single(j, "most", &most));
     if (growth.v[0] <= 1)
         return FOUND(j, "pass", "it does not grow");
     const double last = floor(log(most.v[0]) / log(growth.v[0]));
@@ -294,12 +191,12 @@ static int overflow(const struct judging *j)
 static int step(const struct judging *j)
 {
     struct audit_value v, from, by;
-    CLAB_TRY(single(j, "value", &v));
-    CLAB_TRY(single(j, "from", &from));
-    CLAB_TRY(single(j, "step", &by));
+    CLAB_TRY(audit_single(j, "value", &v));
+    CLAB_TRY(audit_single(j, "from", &from));
+    CLAB_TRY(audit_single(j, "step", &by));
     const bool is_step = fabs(remainder(v.v[0], by.v[0])) < 1e-9;
-    return FOUND(j, is_step && v.v[0] >= from.v[0] ? "pass" : "invalid", "%g; allowed: multiples of %g, from %g on", v.v[0],
-                 by.v[0], from.v[0]);
+    return FOUND(j, is_step && v.v[0] >= from.v[0] ? "pass" : "invalid", "%g; allowed: multiples of %g, from %g on",
+                 v.v[0], by.v[0], from.v[0]);
 }
 
 // ---- rules: do several statements agree? ---------------------------------------------------------------------
@@ -308,17 +205,22 @@ static int agree(const struct judging *j)
 {
     struct audit_value v, directions;
     char list[96];
-    bool same = true, same_once_divided = has(j, "directions");
-    CLAB_TRY(value(j, "values", &v));
+    bool same = true, same_once_divided = audit_has(j, "directions");
+    CLAB_TRY(audit_value_of(j, "values", &v));
     if (same_once_divided)
-        CLAB_TRY(value(j, "directions", &directions));
+        CLAB_TRY(audit_value_of(j, "directions", &directions));
     if (same_once_divided && directions.n != v.n)
-        return refuse(j, audit_find(j->claim, "directions")->line, "directions", "one number per value is wanted");
+        return audit_refuse(j, audit_find(j->claim, "directions")->line, "directions",
+                            "one number per value is wanted");
     for (int i = 1; i < v.n; i++) {
         same &= is_near(j, v.v[i], v.v[0]);
         same_once_divided = same_once_divided && is_near(j, v.v[i] / directions.v[i], v.v[0] / directions.v[0]);
     }
-    return FOUND(j, same ? "pass" : same_once_divided ? "mixed" : "contradiction", "%s%s", all_text(&v, list, sizeof list),
+    return FOUND(j,
+                 same                ? "pass"
+                 : same_once_divided ? "mixed"
+                                     : "contradiction",
+                 "%s%s", all_text(&v, list, sizeof list),
                  same || !same_once_divided ? "" : ": the same, once both directions are added and once not");
 }
 
@@ -327,7 +229,7 @@ static int overlap(const struct judging *j)
 {
     struct audit_value low, high;
     char a[TEXT], b[TEXT];
-    CLAB_TRY(pair(j, "low", "high", &low, &high));
+    CLAB_TRY(audit_pair(j, "low", "high", &low, &high));
     int from = 0, to = 0;
     for (int i = 1; i < low.n; i++) {
         from = low.v[i] > low.v[from] ? i : from;
@@ -335,8 +237,8 @@ static int overlap(const struct judging *j)
     }
     audit_text(&low, from, a, sizeof a);
     audit_text(&high, to, b, sizeof b);
-    return FOUND(j, low.v[from] <= high.v[to] ? "pass" : "contradiction", "%d ranges: one begins at %s, one ends at %s", low.n,
-                 a, b);
+    return FOUND(j, low.v[from] <= high.v[to] ? "pass" : "contradiction", "%d ranges: one begins at %s, one ends at %s",
+                 low.n, a, b);
 }
 
 static int order(const struct judging *j)
@@ -344,43 +246,16 @@ static int order(const struct judging *j)
     struct audit_value claimed, right;
     char list[96];
     bool same = true, reversed = true;
-    CLAB_TRY(pair(j, "claimed", "right", &claimed, &right));
+    CLAB_TRY(audit_pair(j, "claimed", "right", &claimed, &right));
     for (int i = 0; i < claimed.n; i++)
         same &= is_near(j, claimed.v[i], right.v[i]);
     for (int i = 1; i < claimed.n; i++)
         reversed &= (claimed.v[i] - claimed.v[i - 1]) * (right.v[i] - right.v[i - 1]) < 0;
-    return FOUND(j, same ? "pass" : reversed && claimed.n > 1 ? "reversed" : "wrong", "right: %s",
-                 all_text(&right, list, sizeof list));
-}
-
-// The number that a field begins with: "95.2 GB/s".
-static int leading_number(const struct judging *j, const char *field, double *number_p)
-{
-    char *end, why[96];
-    *number_p = strtod(field, &end);
-    if (end != field && isfinite(*number_p))
-        return CLAB_OK;
-    snprintf(why, sizeof why, "'%.32s' does not begin with a number", field);
-    return refuse(j, audit_find(j->claim, "fields")->line, "fields", why);
-}
-
-// Three or more fields that measure different things, and have the same digits.
-static int copied(const struct judging *j)
-{
-    struct words fields;
-    double number[WORDS];
-    int most = 0, which = 0;
-    CLAB_TRY(words(j, "fields", &fields));
-    for (int i = 0; i < fields.n; i++)
-        CLAB_TRY(leading_number(j, fields.word[i], &number[i]));
-    for (int i = 0; i < fields.n; i++) {
-        int same = 0;
-        for (int k = 0; k < fields.n; k++)
-            same += number[k] == number[i];
-        which = same > most ? i : which;
-        most = same > most ? same : most;
-    }
-    return FOUND(j, most >= 3 ? "copied" : "pass", "%d of %d fields say %g", most, fields.n, number[which]);
+    return FOUND(j,
+                 same                        ? "pass"
+                 : reversed && claimed.n > 1 ? "reversed"
+                                             : "wrong",
+                 "right: %s", all_text(&right, list, sizeof list));
 }
 
 // time = alpha + bytes / rate: the line with the least relative squares, and how far the rows are from it.
@@ -389,10 +264,11 @@ static int line(const struct judging *j)
     struct audit_value bytes, time;
     double s = 0, x = 0, xx = 0, y = 0, xy = 0, most = 0, shortest = INFINITY;
     char a[TEXT], r[TEXT];
-    CLAB_TRY(value(j, "bytes", &bytes));
-    CLAB_TRY(value(j, "time", &time));
+    CLAB_TRY(audit_value_of(j, "bytes", &bytes));
+    CLAB_TRY(audit_value_of(j, "time", &time));
     if (bytes.n != time.n || bytes.n < 3)
-        return refuse(j, audit_find(j->claim, "time")->line, "time", "as many times as bytes are wanted, three or more");
+        return audit_refuse(j, audit_find(j->claim, "time")->line, "time",
+                            "as many times as bytes are wanted, three or more");
     for (int i = 0; i < time.n; i++) { // a / t + b S / t = 1, weighted by 1 / t
         const double w = 1 / time.v[i], z = bytes.v[i] / time.v[i];
         s += w * w, x += w * z, xx += z * z, y += w, xy += z;
@@ -410,68 +286,6 @@ static int line(const struct judging *j)
         return FOUND(j, "no single fit", "no alpha of 0 or more and rate above 0 give these times");
     return FOUND(j, most <= fmax(j->tolerance, 0.1) ? "pass" : "no single fit", "alpha %s, %s; a row is off by %.0f %%",
                  audit_text(&alpha, 0, a, sizeof a), audit_text(&rate, 0, r, sizeof r), 100 * most);
-}
-
-// ---- rules: does it have an effect? --------------------------------------------------------------------------
-
-static int known(const struct judging *j, const char *what, const char *word_if_not)
-{
-    struct words asked, there;
-    char missed[96] = "";
-    CLAB_TRY(words(j, what, &asked));
-    CLAB_TRY(words(j, "known", &there));
-    for (int i = 0; i < asked.n; i++)
-        if (index_of(&there, asked.word[i]) < 0)
-            snprintf(missed + strlen(missed), sizeof missed - strlen(missed), "%s%s", *missed ? ", " : "", asked.word[i]);
-    if (!*missed)
-        return FOUND(j, "pass", "all are known");
-    return FOUND(j, word_if_not, "not among the %d that there are: %s", there.n, missed);
-}
-
-static int setting(const struct judging *j)
-{
-    return known(j, "setting", "no effect");
-}
-
-static int variable(const struct judging *j)
-{
-    return known(j, "variable", "category");
-}
-
-static int signature(const struct judging *j)
-{
-    struct words has, needs;
-    char missed[96] = "";
-    CLAB_TRY(words(j, "has", &has));
-    CLAB_TRY(words(j, "needs", &needs));
-    for (int i = 0; i < needs.n; i++)
-        if (index_of(&has, needs.word[i]) < 0)
-            snprintf(missed + strlen(missed), sizeof missed - strlen(missed), "%s%s", *missed ? ", " : "", needs.word[i]);
-    return *missed ? FOUND(j, "ABI", "%d parameters; it lacks %s", has.n, missed)
-                   : FOUND(j, "pass", "%d parameters", has.n);
-}
-
-static int fields(const struct judging *j)
-{
-    struct words row;
-    struct audit_value needed;
-    CLAB_TRY(words(j, "row", &row));
-    CLAB_TRY(single(j, "needed", &needed));
-    return FOUND(j, row.n < needed.v[0] ? "no effect" : "pass", "%d fields; %g are needed", row.n, needed.v[0]);
-}
-
-static int sequence(const struct judging *j)
-{
-    struct words order, needs;
-    CLAB_TRY(words(j, "order", &order));
-    CLAB_TRY(words(j, "needs", &needs));
-    for (int i = 1; i < needs.n; i++) {
-        const int a = index_of(&order, needs.word[i - 1]), b = index_of(&order, needs.word[i]);
-        if (a < 0 || b < 0 || a > b)
-            return FOUND(j, "incorrect", "%s must come before %s%s", needs.word[i - 1], needs.word[i],
-                         a < 0 || b < 0 ? ", and is not there" : "");
-    }
-    return FOUND(j, "pass", "the order is right");
 }
 
 // ---- all of them ---------------------------------------------------------------------------------------------
@@ -492,13 +306,13 @@ static const struct rule {
     {"agree", "values, or with directions", "Do all say the same?", "pass, mixed, contradiction", agree},
     {"overlap", "low, high", "Do ranges have a value in common?", "pass, contradiction", overlap},
     {"order", "claimed, right", "Which is the larger one?", "pass, reversed, wrong", order},
-    {"copied", "fields", "Were the fields measured?", "pass, copied", copied},
+    {"copied", "fields", "Were the fields measured?", "pass, copied", audit_judge_copied},
     {"line", "bytes, time", "Is it alpha + bytes / rate?", "pass, no single fit", line},
-    {"setting", "setting, known", "Does the library know it?", "pass, no effect", setting},
-    {"variable", "variable, known", "Does the choice depend on it?", "pass, category", variable},
-    {"signature", "has, needs", "Has the function all parameters?", "pass, ABI", signature},
-    {"fields", "row, needed", "Has the row enough fields?", "pass, no effect", fields},
-    {"sequence", "order, needs", "Is the order right?", "pass, incorrect", sequence},
+    {"setting", "setting, known", "Does the library know it?", "pass, no effect", audit_judge_setting},
+    {"variable", "variable, known", "Does the choice depend on it?", "pass, category", audit_judge_variable},
+    {"signature", "has, needs", "Has the function all parameters?", "pass, ABI", audit_judge_signature},
+    {"fields", "row, needed", "Has the row enough fields?", "pass, no effect", audit_judge_fields},
+    {"sequence", "order, needs", "Is the order right?", "pass, incorrect", audit_judge_sequence},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -530,7 +344,7 @@ static int refuse_rule(const struct judging *j, const struct audit_setting *rule
         clab_nearest_offer(&nearest, rules[i].name);
     snprintf(why, sizeof why, "there is no rule '%.32s'%s; `commlab audit --rules` lists them", rule->value,
              clab_nearest_hint(&nearest));
-    return refuse(j, rule->line, "rule", why);
+    return audit_refuse(j, rule->line, "rule", why);
 }
 
 int audit_judge(const struct audit_claims *claims, const struct audit_claim *claim, struct audit_verdict *verdict_p)
@@ -540,11 +354,12 @@ int audit_judge(const struct audit_claims *claims, const struct audit_claim *cla
     const struct rule *rule = find_rule(name->value);
     if (!rule)
         return refuse_rule(&j, name);
-    if (has(&j, "tolerance")) {
+    if (audit_has(&j, "tolerance")) {
         struct audit_value tolerance;
-        CLAB_TRY(single(&j, "tolerance", &tolerance));
+        CLAB_TRY(audit_single(&j, "tolerance", &tolerance));
         if (tolerance.bytes || tolerance.seconds || tolerance.v[0] < 0 || tolerance.v[0] >= 1)
-            return refuse(&j, audit_find(claim, "tolerance")->line, "tolerance", "from 0 to below 100 % is wanted");
+            return audit_refuse(&j, audit_find(claim, "tolerance")->line, "tolerance",
+                                "from 0 to below 100 % is wanted");
         j.tolerance = tolerance.v[0];
     }
     return rule->judge(&j);
