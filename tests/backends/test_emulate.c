@@ -2,17 +2,15 @@
 // The emulated wire: a message takes the network's time and no less, both ways at once cost no more than one, who waits
 // leaves its core free, and results are what they are without it. Runs alone.
 
-#include "tests/fixtures/job_fixture.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "backends/model/clock.h"
-#include "core/clab.h"
 #include "core/schedule/algorithms/algorithms.h"
 #include "sim/sim.h"
 #include "tests/fixtures/needs.h"
+#include "tests/fixtures/working_job.h"
 
 // What the network below says.
 #define ALPHA 2e-3 // s a message
@@ -21,28 +19,6 @@ static const char network[] = "[net]\ntitle = slow\ngamma = 0 ps/B\n[link inter]
 
 enum { TRIPS = 8, TURNS = 60, LONG = 25000 }; // LONG: floats, 1 ms of the wire
 static float in[4 * LONG], out[4 * LONG];
-static int (*body)(struct clab_comm *, int rank);
-
-static int run_body(int rank)
-{
-    struct clab_job *job;
-    struct clab_comm *comm;
-    int none = 0, err;
-    char *no_words[] = {NULL};
-    if (clab_job_open(&none, no_words, &job) != CLAB_OK || clab_comm_create(job, &comm) != CLAB_OK)
-        return 9;
-    err = body(comm, rank);
-    clab_comm_destroy(comm);
-    clab_job_close(job);
-    return err ? 1 : 0;
-}
-
-static void run_emulated(int nranks, int (*what)(struct clab_comm *, int))
-{
-    body = what;
-    assert_int_equal(run_job(ranks(nranks), run_body), 0);
-}
-
 static int write_network(void **state)
 {
     static char path[] = "/tmp/commlab-test-XXXXXX.net";
@@ -129,7 +105,7 @@ static void test_messages_take_the_networks_time(void **state)
 {
     (void)state;
     needs_inih();
-    run_emulated(2, time_both);
+    assert_int_equal(run_work(2, time_both), 0);
     assert_takes(told->seconds[0], 2 * (ALPHA + 8 * BETA));
     assert_takes(told->seconds[1], 2 * (ALPHA + 4 * LONG * BETA));
     assert_takes(told->seconds[2], ALPHA + 4 * LONG * BETA);
@@ -140,7 +116,7 @@ static double trips_on(const char *name)
 {
     char *path = strdup(getenv("CLAB_EMULATE"));
     setenv("CLAB_EMULATE", name, 1);
-    run_emulated(2, time_trips);
+    assert_int_equal(run_work(2, time_trips), 0);
     setenv("CLAB_EMULATE", path, 1);
     free(path);
     return told->seconds[0];
@@ -224,7 +200,7 @@ static void test_who_waits_leaves_the_core_free(void **state)
 {
     (void)state;
     needs_inih();
-    run_emulated(2, wait_a_lot);
+    assert_int_equal(run_work(2, wait_a_lot), 0);
     for (int rank = 0; rank < 2; rank++)
         if (told->seconds[rank] > 0.2)
             fail_msg("rank %d used %.0f %% of a core while it waited", rank, 100 * told->seconds[rank]);
@@ -252,7 +228,7 @@ static void test_compute_hides_what_is_on_the_wire(void **state)
 {
     (void)state;
     needs_inih();
-    run_emulated(2, time_overlap);
+    assert_int_equal(run_work(2, time_overlap), 0);
     const double alone = ALPHA + 16 * LONG * BETA;
     if (told->seconds[0] > 1.3 * alone)
         fail_msg("%g ms for a sum and as much work, each of %g ms", told->seconds[0] * 1e3, alone * 1e3);
@@ -285,7 +261,7 @@ static void test_results_are_right_by_every_algorithm(void **state)
 {
     (void)state;
     needs_inih();
-    run_emulated(5, sum_by_all);
+    assert_int_equal(run_work(5, sum_by_all), 0);
     for (int rank = 0; rank < 5; rank++)
         assert_true(told->values[rank] >= 5);
 }
@@ -296,8 +272,7 @@ static void test_an_unknown_network_is_refused(void **state)
     needs_inih();
     char *path = strdup(getenv("CLAB_EMULATE"));
     setenv("CLAB_EMULATE", "no-such-net", 1);
-    body = time_both;
-    assert_int_equal(run_job(ranks(2), run_body), 9); // logged
+    assert_int_equal(run_work(2, time_both), NOT_OPENED); // logged
     setenv("CLAB_EMULATE", path, 1);
     free(path);
 }

@@ -4,13 +4,12 @@
 // cover what is used, and nothing longer than that.
 // - CLAB_OFI_JOBS and CLAB_OFI_COMMS (3 and 40 unless told) say how often endpoints are opened and closed at once.
 
-#include "tests/fixtures/job_fixture.h"
 #include "tests/fixtures/load_libfabric.h"
 #include "tests/fixtures/needs.h"
+#include "tests/fixtures/working_job.h"
 
 #ifdef HAVE_LIBFABRIC
 
-#include "core/clab.h"
 #include "backends/ofi/registrations.h"
 #include "backends/ofi/wire.h"
 
@@ -280,19 +279,6 @@ static int open_job(struct clab_job **job_p)
     return clab_job_open(&argc, argv, job_p);
 }
 
-// A job of `nranks` that must end well, in time.
-static void assert_job(int nranks, body_fn body)
-{
-    struct clab_launch launch = ranks(nranks);
-    launch.backend = "ofi";
-    setenv("CLAB_TIMEOUT", "20s", 1);
-    const struct capture err = capture_begin(STDERR_FILENO);
-    const int status = run_job(launch, body);
-    const char *text = capture_end(err);
-    if (status || *text)
-        fail_msg("status %d: %s", status, text);
-}
-
 static bool is_all(const char *data, size_t bytes, char value)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -335,7 +321,7 @@ static void test_what_a_rank_sent_before_it_left_arrives(void **state)
 {
     (void)state;
     for (int i = 0, n = number_from("CLAB_OFI_JOBS", 3); i < n; i++)
-        assert_job(3, leave_at_once);
+        assert_job("ofi", 3, leave_at_once);
 }
 
 static int open_and_close(int rank)
@@ -354,21 +340,19 @@ static int open_and_close(int rank)
 static void test_communicators_are_closed_at_once(void **state)
 {
     (void)state;
-    assert_job(2, open_and_close);
-    assert_job(5, open_and_close);
+    assert_job("ofi", 2, open_and_close);
+    assert_job("ofi", 5, open_and_close);
 }
 
 // Rank 0 sends more than anybody holds back for rank 1, of all sizes; then both do something else first.
-static int send_before_anybody_receives(int rank)
+static int send_before_anybody_receives(struct clab_comm *comm, int rank)
 {
     enum { MESSAGES = 300 };
     static const size_t sizes[] = {0, 1, 100, 5000, 16384, 16385, 300000};
-    struct clab_job *job;
-    struct clab_comm *comm;
     struct clab_work *works[MESSAGES];
     char *data = malloc((size_t)MESSAGES * 1000 + 300000);
     int sum = 0, status = 0;
-    if (!data || open_job(&job) || clab_comm_create(job, &comm))
+    if (!data)
         return 12;
     memset(data, rank == 0 ? 5 : 0, (size_t)MESSAGES * 1000 + 300000);
     for (int i = 0; rank == 0 && i < MESSAGES; i++)
@@ -379,8 +363,6 @@ static int send_before_anybody_receives(int rank)
         status |= rank == 0 ? clab_work_wait(works[i]) : clab_recv(comm, data, sizes[i % 7], CLAB_U8, 0);
         status |= rank == 1 && !is_all(data, sizes[i % 7], 5);
     }
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     free(data);
     return status;
 }
@@ -388,34 +370,28 @@ static int send_before_anybody_receives(int rank)
 static void test_messages_that_nobody_receives_yet_hold_up_no_collective(void **state)
 {
     (void)state;
-    assert_job(2, send_before_anybody_receives);
+    assert_work("ofi", 2, send_before_anybody_receives);
 }
 
 // One way only, so that nothing goes back that could tell of what has been taken.
-static int send_one_way(int rank)
+static int send_one_way(struct clab_comm *comm, int rank)
 {
     enum { MESSAGES = 5000 };
-    struct clab_job *job;
-    struct clab_comm *comm;
     char data[200] = {0};
     int status = 0;
-    if (open_job(&job) || clab_comm_create(job, &comm))
-        return 12;
     for (int i = 0; i < MESSAGES && !status; i++) {
         data[0] = rank == 0 ? (char)i : 0;
         status |= rank == 0 ? clab_send(comm, data, (size_t)(1 + i % 200), CLAB_U8, 1)
                             : clab_recv(comm, data, (size_t)(1 + i % 200), CLAB_U8, 0);
         status |= data[0] != (char)i;
     }
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return status;
 }
 
 static void test_a_lane_may_be_used_one_way(void **state)
 {
     (void)state;
-    assert_job(2, send_one_way);
+    assert_work("ofi", 2, send_one_way);
 }
 
 // ---- what is refused -----------------------------------------------------------------------------------------
@@ -482,17 +458,5 @@ int main(void)
 }
 
 #else
-
-static void test_ofi(void **state)
-{
-    (void)state;
-    SKIP_WITHOUT("libfabric");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
+MAIN_WITHOUT("libfabric")
 #endif

@@ -290,17 +290,5 @@ int main(void)
 }
 
 #else
-
-static void test_ofi_attacker(void **state)
-{
-    (void)state;
-    SKIP_WITHOUT("libfabric");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_attacker)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
+MAIN_WITHOUT("libfabric")
 #endif

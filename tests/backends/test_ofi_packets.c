@@ -2,14 +2,13 @@
 // Messages that leave as one over ofi (backends/ofi/packets.c): all arrive, whole and in order; those of a rank that
 // then computes, or waits for something else, arrive soon; and nothing waits where the user says so.
 
-#include "tests/fixtures/job_fixture.h"
 #include "tests/fixtures/needs.h"
+#include "tests/fixtures/working_job.h"
 
 #ifdef HAVE_LIBFABRIC
 
 #include <unistd.h>
 
-#include "core/clab.h"
 #include "core/comm/comm.h"
 #include "backends/ofi/wire.h"
 
@@ -132,42 +131,18 @@ static void test_a_packet_to_a_rank_that_has_left_is_free_again(void **state)
 
 // ---- streams -------------------------------------------------------------------------------------------------
 
-static int open_comm(struct clab_job **job_p, struct clab_comm **comm_p)
-{
-    char name[] = "ofi", *argv[] = {name, NULL};
-    int argc = 1;
-    return clab_job_open(&argc, argv, job_p) || clab_comm_create(*job_p, comm_p);
-}
-
-static void assert_job(int nranks, body_fn body)
-{
-    struct clab_launch launch = ranks(nranks);
-    launch.backend = "ofi";
-    memset((void *)told, 0, sizeof *told);
-    setenv("CLAB_TIMEOUT", "20s", 1);
-    const struct capture err = capture_begin(STDERR_FILENO);
-    const int status = run_job(launch, body);
-    const char *text = capture_end(err);
-    if (status || *text)
-        fail_msg("status %d: %s", status, text);
-}
-
 static bool holds(const struct clab_comm *comm)
 {
     return clab_domain_holds(comm->job->domain);
 }
 
 // Rank 0 sends by all ways that only send, and each rank looks at each element.
-static int stream_all_sizes(int rank)
+static int stream_all_sizes(struct clab_comm *comm, int rank)
 {
     enum { CALLS = 20000, MOST = 8193 };
     static const int counts[] = {1, 2, 30, 500, 3000, 8192, MOST, 1100};
     static int data[MOST], blocks[3 * MOST];
-    struct clab_job *job;
-    struct clab_comm *comm;
     int wrong = 0, held = 0;
-    if (open_comm(&job, &comm))
-        return 12;
     const int n = clab_comm_ranks(comm);
     for (int i = 0; i < CALLS && !wrong; i++) {
         const int count = i < CALLS / 2 ? counts[i % 3] : counts[i % 8];
@@ -182,8 +157,6 @@ static int stream_all_sizes(int rank)
         held += holds(comm);
     }
     told->values[rank] = held;
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return wrong;
 }
 
@@ -195,10 +168,10 @@ static bool have_cores(int nranks)
 static void test_messages_of_all_sizes_arrive_whole(void **state)
 {
     (void)state;
-    assert_job(2, stream_all_sizes);
+    assert_work("ofi", 2, stream_all_sizes);
     assert_true(told->values[0] > 0 || !have_cores(2)); // else nothing was tested
     assert_int_equal(told->values[1], 0);
-    assert_job(3, stream_all_sizes);
+    assert_work("ofi", 3, stream_all_sizes);
     assert_int_equal(told->values[1] + told->values[2], 0);
 }
 
@@ -229,13 +202,9 @@ static int receive_until_last(struct clab_comm *comm)
 enum { STREAMS = 20 };
 
 // Rank 0 calls nothing until rank 1 has the last.
-static int stream_and_compute(int rank)
+static int stream_and_compute(struct clab_comm *comm, int rank)
 {
-    struct clab_job *job;
-    struct clab_comm *comm;
     int wrong = 0;
-    if (open_comm(&job, &comm))
-        return 12;
     for (int s = 1; s <= STREAMS && !wrong; s++) {
         int last = 0;
         if (rank == 1) {
@@ -248,31 +217,25 @@ static int stream_and_compute(int rank)
             wrong |= told->values[1] < s;
         }
     }
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return wrong;
 }
 
 static void test_the_last_arrive_while_the_sender_computes(void **state)
 {
     (void)state;
-    assert_job(2, stream_and_compute);
+    assert_work("ofi", 2, stream_and_compute);
     assert_true(told->values[0] > 0 || !have_cores(2));
 }
 
 // Rank 0 starts calls that only send while it waits for rank 1, so that they begin in its wait. Then it calls nothing
 // until rank 1 has the last.
-static int queue_and_compute(int rank)
+static int queue_and_compute(struct clab_comm *comm, int rank)
 {
     enum { QUEUED = 2000 };
     static struct clab_work *works[QUEUED];
     static int values[QUEUED];
-    struct clab_job *job;
-    struct clab_comm *comm;
     struct clab_work *first;
     int wrong = 0, sum = 0, one = 1;
-    if (open_comm(&job, &comm))
-        return 12;
     for (int s = 1; s <= STREAMS / 4 && !wrong; s++) {
         if (rank == 1)
             usleep(20000); // rank 0 waits by now
@@ -289,94 +252,66 @@ static int queue_and_compute(int rank)
             ;
         wrong |= told->values[1] < s;
     }
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return wrong;
 }
 
 static void test_the_last_arrive_that_began_in_a_wait(void **state)
 {
     (void)state;
-    assert_job(2, queue_and_compute);
+    assert_work("ofi", 2, queue_and_compute);
     assert_true(told->values[0] > 0 || !have_cores(2));
 }
 
 // Rank 0 waits in another call, which rank 1 comes to when it has the last.
-static int stream_and_create(int rank)
+static int stream_and_create(struct clab_comm *comm, int rank)
 {
-    struct clab_job *job;
-    struct clab_comm *comm, *other;
+    struct clab_comm *other;
     int wrong = 0;
-    if (open_comm(&job, &comm))
-        return 12;
     for (int s = 0; s < STREAMS / 4 && !wrong; s++) {
         int last = 0;
         if (rank == 0)
             stream_until_held(comm, &last);
         else
             wrong |= receive_until_last(comm);
-        wrong |= clab_comm_create(job, &other);
+        wrong |= clab_comm_create(clab_comm_job(comm), &other);
         clab_comm_destroy(other);
     }
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return wrong;
 }
 
 static void test_the_last_arrive_while_the_sender_makes_a_communicator(void **state)
 {
     (void)state;
-    assert_job(2, stream_and_create);
+    assert_work("ofi", 2, stream_and_create);
 }
 
 // The communicator is destroyed as soon as something is held.
-static int stream_and_leave(int rank)
+static int stream_and_leave(struct clab_comm *comm, int rank)
 {
-    struct clab_job *job;
-    struct clab_comm *comm;
-    int last = 0, wrong = 0;
-    if (open_comm(&job, &comm))
-        return 12;
-    if (rank == 0)
-        stream_until_held(comm, &last);
-    else
-        wrong = receive_until_last(comm);
-    clab_comm_destroy(comm);
-    clab_job_close(job);
-    return wrong;
+    int last = 0;
+    if (rank == 1)
+        return receive_until_last(comm);
+    told->values[0] = stream_until_held(comm, &last);
+    return 0;
 }
 
 static void test_the_last_arrive_although_the_sender_leaves(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++)
-        assert_job(2, stream_and_leave);
-}
-
-static int stream_and_count(int rank)
-{
-    struct clab_job *job;
-    struct clab_comm *comm;
-    int last = 0, wrong = 0;
-    if (open_comm(&job, &comm))
-        return 12;
-    if (rank == 0)
-        wrong = stream_until_held(comm, &last);
-    else
-        wrong = receive_until_last(comm);
-    clab_comm_destroy(comm);
-    clab_job_close(job);
-    return wrong;
+        assert_work("ofi", 2, stream_and_leave);
 }
 
 static void test_nothing_is_held_where_the_user_says_so(void **state)
 {
     (void)state;
     setenv("CLAB_PACKETS", "off", 1);
-    assert_job(2, stream_and_count);
+    assert_work("ofi", 2, stream_and_leave);
+    assert_int_equal(told->values[0], 0);
     unsetenv("CLAB_PACKETS");
     setenv("CLAB_PROGRESS", "manual", 1);
-    assert_job(2, stream_and_count);
+    assert_work("ofi", 2, stream_and_leave);
+    assert_int_equal(told->values[0], 0);
     unsetenv("CLAB_PROGRESS");
 }
 
@@ -399,17 +334,5 @@ int main(void)
 }
 
 #else
-
-static void test_ofi_packets(void **state)
-{
-    (void)state;
-    SKIP_WITHOUT("libfabric");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ofi_packets)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
+MAIN_WITHOUT("libfabric")
 #endif

@@ -128,9 +128,7 @@ static void test_a_fabric_registers_where_its_provider_does(void **state)
 {
     (void)state;
     needs_mlock();
-#ifndef HAVE_LIBFABRIC
-    SKIP_WITHOUT("libfabric");
-#endif
+    needs_libfabric();
     assert_registers("ofi", NULL, NULL, BYTES);
     assert_registers("ofi", "CLAB_OFI_REGISTER", "1", 0);
 }

@@ -2,7 +2,7 @@
 // What the probes of `commlab fit` work on: no zeros, which are moved faster than other data, and no values that are
 // slow to add, however many turns there were.
 
-#include "tests/fixtures/job_fixture.h"
+#include "tests/fixtures/working_job.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,15 +23,13 @@ static bool are_ordinary(const char *buffer, bool finite)
     return true;
 }
 
-static int look_at_buffers(int rank)
+static int look_at_buffers(struct clab_comm *comm, int rank)
 {
-    char name[] = "fit", *argv[] = {name, NULL};
-    int argc = 1, status = 0;
-    struct clab_job *job;
-    struct clab_comm *comm;
+    struct clab_job *job = clab_comm_job(comm);
     struct fit_ranks ranks;
+    int status = 0;
     (void)rank;
-    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || fit_ranks_open(comm, job, BYTES, &ranks))
+    if (fit_ranks_open(comm, job, BYTES, &ranks))
         return 1;
     if (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, true) || !are_ordinary(ranks.z, true))
         status = 2;
@@ -45,20 +43,16 @@ static int look_at_buffers(int rank)
     if (!status && (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, false) || !are_ordinary(ranks.z, false)))
         status = 4;
     fit_ranks_close(&ranks, job);
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return status;
 }
 
 // Every byte of rank 0's message is in rank 1's buffer, which held NaN before.
-static int pass_one(int rank)
+static int pass_one(struct clab_comm *comm, int rank)
 {
-    char name[] = "fit", *argv[] = {name, NULL};
-    int argc = 1, status = 0;
-    struct clab_job *job;
-    struct clab_comm *comm;
+    struct clab_job *job = clab_comm_job(comm);
     struct fit_ranks ranks;
-    if (clab_job_open(&argc, argv, &job) || clab_comm_create(job, &comm) || fit_ranks_open(comm, job, BYTES, &ranks))
+    int status = 0;
+    if (fit_ranks_open(comm, job, BYTES, &ranks))
         return 1;
     memset(ranks.y, 0xff, BYTES);
     fit_turn_one_way(&ranks, BYTES);
@@ -66,21 +60,19 @@ static int pass_one(int rank)
         status = 2;
     fit_meet(&ranks);
     fit_ranks_close(&ranks, job);
-    clab_comm_destroy(comm);
-    clab_job_close(job);
     return status;
 }
 
 static void test_a_message_is_as_long_as_it_says(void **state)
 {
     (void)state;
-    assert_int_equal(run_job(ranks(2), pass_one), 0);
+    assert_int_equal(run_work(2, pass_one), 0);
 }
 
 static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
 {
     (void)state;
-    assert_int_equal(run_job(ranks(2), look_at_buffers), 0);
+    assert_int_equal(run_work(2, look_at_buffers), 0);
 }
 
 int main(void)

@@ -92,11 +92,8 @@ static void test_it_goes_on_over_other_wires_too(void **state)
         setenv("CLAB_EMULATE", "10gbe", 1);
         setenv("CLAB_PROGRESS", "auto", 1); // the choice for a wire that leaves the cores free
     } else {
-#ifdef HAVE_LIBFABRIC
+        needs_libfabric();
         use("thread", backend);
-#else
-        SKIP_WITHOUT("libfabric");
-#endif
     }
     const char *text = run_all(2, just_act, wait_at_1, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
@@ -146,10 +143,8 @@ static int mix(struct clab_comm *comm, int rank)
 static void test_sums_are_right_beside_work(void **state)
 {
     const char *backend = *state;
-#ifndef HAVE_LIBFABRIC
     if (!strcmp(backend, "ofi"))
-        SKIP_WITHOUT("libfabric");
-#endif
+        needs_libfabric();
     use_shm(NULL);
     use("thread", backend);
     for (int n = 2; n <= 4; n++) {
@@ -183,9 +178,7 @@ static int register_beside_sums(struct clab_comm *comm, int rank)
 static void test_memory_is_registered_beside_work(void **state)
 {
     (void)state;
-#ifndef HAVE_LIBFABRIC
-    SKIP_WITHOUT("libfabric");
-#endif
+    needs_libfabric();
     use("thread", "ofi");
     setenv("CLAB_OFI_REGISTER", "1", 1);
     const char *text = run_all(2, just_act, register_beside_sums, "20s", 0);

@@ -237,7 +237,8 @@ static int train(int rank)
 static double loss_of(int n, struct clab_compression compression)
 {
     how = compression;
-    assert_all_ranks(n, train);
+    nranks = n;
+    assert_int_equal(run_job(ranks(n), train), 0);
     return left->losses[0];
 }
 
@@ -280,11 +281,13 @@ static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
     assert_memory_equal(values, left->values, sizeof values);
 }
 
-static int create_unknown(int rank)
+static int create_unknown(struct clab_comm *comm, int rank)
 {
     struct bench b;
     (void)rank;
-    return open_bench(&b) == CLAB_EINVAL ? 0 : 1;
+    const int err = open_bench(comm, &b);
+    close_bench(&b);
+    return err == CLAB_EINVAL ? 0 : 1;
 }
 
 static void test_an_unknown_method_is_refused_with_those_there_are(void **state)
@@ -292,7 +295,7 @@ static void test_an_unknown_method_is_refused_with_those_there_are(void **state)
     (void)state;
     how = (struct clab_compression){.method = "int4"};
     const struct capture err = capture_begin(STDERR_FILENO);
-    const int status = run_job(ranks(1), create_unknown);
+    const int status = run_work(1, create_unknown);
     const char *text = capture_end(err);
     assert_int_equal(status, 0);
     assert_non_null(strstr(text, "there is no compression 'int4'; there are: none fp16 bf16 int8 powersgd topk"));
