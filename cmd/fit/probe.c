@@ -295,21 +295,27 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
 // How often a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
 struct pace {
     int batches, turns; // turns of a batch
+    int rest;           // us, after an interrupted batch
 };
 
 // The last cache needs some turns until it holds what it will hold: rather one batch of several than several of one.
 enum { LEAST_TURNS = 4 };
 static const double long_batch = 5e-3; // s
 
+// After a pause of REST us the kernel leaves a process its core for some ms. A batch of less than half of that follows
+// at once: what interrupted the one before has just had its turn.
+enum { REST = 3000 };
+static const double much_of_slice = 1.5e-3; // s
+
 static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, double seconds, double once,
                          struct pace *pace)
 {
-    const double turn = task->how->messages * fmax(once, 1e-9), turns = seconds / turn; // in all
+    const double turn = task->how->messages * fmax(once, 1e-9), turns = seconds / FIT_BATCHES / turn; // of a batch
     const int least = task->level && LEAST_TURNS * turn < long_batch ? LEAST_TURNS : 1;
-    if (turns < least * pace->batches)
-        *pace = (struct pace){turns < least ? 1 : (int)turns / least, least};
-    else
-        pace->turns = (int)fmin(turns / pace->batches, rests(r, task) ? RESTS : MOST_TURNS);
+    pace->turns = (int)fmin(fmax(turns, least), rests(r, task) ? RESTS : MOST_TURNS);
+    if (turns < least)
+        pace->batches = (int)fmax(1, fmin(pace->batches, FIT_BATCHES * turns / least));
+    pace->rest = pace->turns * turn > much_of_slice ? REST : 0;
     return clab_broadcast(r->comm, pace, pace, sizeof *pace / sizeof(int), CLAB_I32, 0);
 }
 
@@ -331,11 +337,12 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     return CLAB_OK;
 }
 
-// What one turn takes, s per message. A wire is busy with what was posted for longer than the core that posted it.
+// What one turn takes, s per message. A burst waits before it begins, and a wire is busy with what was posted for longer
+// than the core that posted it.
 static double time_once(struct fit_ranks *r, const struct fit_task *task)
 {
     const double begin = clab_now(), seconds = time_batch(r, task, 1);
-    const bool lasts = !r->comm->backend->protocols.memory && (rests(r, task) || task->how->probe == CLAB_PROBE_POST);
+    const bool lasts = rests(r, task) || task->how->probe == CLAB_PROBE_POST;
     fit_meet(r);
     return lasts ? (clab_now() - begin) / BURST : seconds;
 }
@@ -359,7 +366,7 @@ static int warm_turns(size_t level, int nbatches)
 static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
-    enum { TRIES = 3, REST = 3000 }; // per batch; us, after which the kernel leaves a process its core for some ms
+    enum { TRIES = 3 }; // per batch
     double batches[TRIES * FIT_BATCHES];
     struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
     struct pace pace = {.batches = nbatches};
@@ -372,8 +379,8 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, double se
         bool is_whole;
         CLAB_TRY(time_alone(r, task, pace.turns, &batches[n], &all_probed[n], &is_whole));
         nwhole += is_whole;
-        if (!is_whole)
-            usleep(REST);
+        if (!is_whole && pace.rest)
+            usleep((useconds_t)pace.rest);
     }
     if (r->comm->backend->protocols.memory)
         n = probe_keep_same(batches, all_probed, n, probed_p);
