@@ -69,6 +69,7 @@ struct clab_bootstrap {
     const int *locals;           // (local_ranks) job ranks of this host, ascending
     int cores;                   // that the ranks of this host share
     int job_cores;               // that all ranks share, on all machines together
+    int machines;                // whose containers may be hosts of their own; each has one monotonic clock
     bool by_hand;                // each rank was started by itself, and has its own user, or terminal
     bool crowded; // more ranks than cores, here or in all containers of this machine: a rank that waits yields
 

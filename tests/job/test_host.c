@@ -146,7 +146,8 @@ static int share_a_core(int rank)
     if (clab_bootstrap_open(&boot) != CLAB_OK)
         return 1;
     const bool fine =
-        boot->nnodes == RANKS && boot->local_ranks == 1 && boot->cores == 1 && boot->job_cores == 1 && boot->crowded;
+        boot->nnodes == RANKS && boot->local_ranks == 1 && boot->cores == 1 && boot->job_cores == 1 && boot->machines == 1 &&
+        boot->crowded;
     clab_bootstrap_close(boot);
     return fine ? 0 : 2;
 }

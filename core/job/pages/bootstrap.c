@@ -99,6 +99,7 @@ static struct pages_member *make_member(const struct clab_rank_slot *slot, int n
         .locals = pages->locals,
         .cores = clab_cores(),
         .job_cores = clab_cores(),
+        .machines = 1,
         .crowded = nranks > clab_cores(),
         .segment_fd = fd,
         .segment_bytes = slot->control->segment_bytes,

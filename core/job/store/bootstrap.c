@@ -163,6 +163,7 @@ static void describe(const struct clab_launched *launched, double timeout, struc
         .locals = host->locals,
         .cores = host->cores,
         .job_cores = host->job_cores,
+        .machines = host->machines,
         .crowded = host->crowded,
         .segment_fd = host->fd,
         .segment_bytes = host->control ? host->control->segment_bytes : 0,

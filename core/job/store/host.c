@@ -111,7 +111,10 @@ static void count_cores(const struct hello all[], int rank, int nranks, struct c
     int ranks;
     host->crowded = machine_cores(all, rank, nranks, &ranks) < ranks;
     for (int r = 0; r < nranks; r++)
-        host->job_cores += is_first_of_machine(all, r) ? machine_cores(all, r, nranks, &ranks) : 0;
+        if (is_first_of_machine(all, r)) {
+            host->job_cores += machine_cores(all, r, nranks, &ranks);
+            host->machines++;
+        }
 }
 
 static void count_hosts(const struct hello all[], int rank, int nranks, struct clab_host *host)

@@ -16,7 +16,7 @@ struct clab_host {
     int local_rank, local_ranks;
     int *locals;                  // (local_ranks)
     int cores;                    // that any of these may use
-    int job_cores;                // of struct clab_bootstrap
+    int job_cores, machines;      // of struct clab_bootstrap
     bool crowded;                 // of struct clab_bootstrap
     int fd;                       // the memory file, or -1
     struct clab_control *control; // its control pages, or NULL
