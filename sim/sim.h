@@ -50,8 +50,8 @@ struct clab_sim_options {
     double compute;        // s of each rank's core before each call
     const int *members;    // (nranks) which of the network's ranks they are; NULL: the first
     double *ends;          // (nranks) s: filled with when each rank has ended its last call; NULL: nobody asks
-    size_t footprint;      // bytes all ranks touch together; 0: what this problem's programs touch, or, of many ranks,
-                           // their in, out and scratch memory
+    size_t footprint;      // bytes all ranks touch together; 0: what this problem's programs touch, or, if they are
+                           // long, the ranks' in, out and scratch memory
     size_t core_footprint; // of them what one core touches; 0: the same, or not known
     // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
     // is fresh.

@@ -363,13 +363,6 @@ static unsigned fingerprint(const struct clab_problem *problem, const struct cla
     return hash;
 }
 
-static size_t elements_touched(const struct clab_problem *problem, int rank, bool in_place)
-{
-    const size_t in = (size_t)clab_problem_in_blocks(problem, rank),
-                 out = (size_t)clab_problem_out_blocks(problem, rank);
-    return (!in_place ? in + out : in > out ? in : out) * problem->count;
-}
-
 int clab_program_compile(const struct clab_problem *problem, const struct clab_algorithm *algorithm, int rank,
                          bool in_place, struct clab_program **program_p)
 {
@@ -380,7 +373,8 @@ int clab_program_compile(const struct clab_problem *problem, const struct clab_a
                                      .algorithm = algorithm,
                                      .rank = rank,
                                      .in_place = in_place,
-                                     .elements_touched = elements_touched(problem, rank, in_place),
+                                     .elements_touched =
+                                         (size_t)clab_problem_buffer_blocks(problem, rank, in_place) * problem->count,
                                      .fingerprint = fingerprint(problem, algorithm)};
     struct compiler c = {.program = program};
     c.err = layout_create(program, &c.layout);

@@ -109,6 +109,12 @@ int clab_problem_out_blocks(const struct clab_problem *problem, int rank)
     return blocks_in(shapes[problem->collective].out, problem, rank);
 }
 
+int clab_problem_buffer_blocks(const struct clab_problem *problem, int rank, bool in_place)
+{
+    const int in = clab_problem_in_blocks(problem, rank), out = clab_problem_out_blocks(problem, rank);
+    return !in_place ? in + out : in > out ? in : out;
+}
+
 bool clab_problem_has_input(const struct clab_problem *problem)
 {
     return problem->collective == CLAB_ALLTOALL || (problem->listing && problem->listing->has_input);

@@ -189,6 +189,8 @@ int clab_problem_out_block(const struct clab_problem *problem, int rank, int blo
 // How many blocks these arrays of `rank` have: 0, 1 or all.
 int clab_problem_in_blocks(const struct clab_problem *problem, int rank);
 int clab_problem_out_blocks(const struct clab_problem *problem, int rank);
+// How many blocks both have together; in place, one lies in the other.
+int clab_problem_buffer_blocks(const struct clab_problem *problem, int rank, bool in_place);
 
 // The elements [*start_p, *start_p + return value) of its buffer that `chunk` of `lane` covers, given the algorithm's
 // chunks per block. Start is counted in a buffer of clab_problem_blocks() blocks of `count` elements.

@@ -21,6 +21,7 @@
 
 #include "core/base/err.h"
 #include "core/base/log.h"
+#include "core/base/order.h"
 #include "sim/engine/engine.h"
 
 // The rest of the engine, written as headers so that it is compiled here, once per mode (enum mode): pairwise.h and, by
@@ -172,7 +173,7 @@ FULL_INLINE bool collect(const struct turn *t, enum mode mode)
 static int by_head(const void *a, const void *b)
 {
     const struct arrival *x = a, *y = b;
-    return x->head < y->head ? -1 : x->head > y->head ? 1 : x->step - y->step;
+    return CLAB_ORDER(x->head, y->head) ?: CLAB_ORDER(x->step, y->step);
 }
 
 // The collected messages in the order of arrival, *n_p of them.

@@ -243,7 +243,7 @@ static size_t largest_within(const struct clab_net *net)
 // costs no more than the largest level that it holds.
 static struct clab_level level_of(const struct clab_net *net, const struct clab_sim_options *options)
 {
-    const size_t core = options->core_footprint, within = core < net->core_cache ? largest_within(net) : 0;
+    const size_t core = options->core_footprint, within = core > 0 && core < net->core_cache ? largest_within(net) : 0;
     const size_t all = within > 0 ? least(within, options->footprint) : options->footprint;
     if (core == 0 || core > OWN_TIMES * net->core_cache)
         return clab_net_level(net, all);

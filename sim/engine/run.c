@@ -23,17 +23,10 @@
 // Of a LogGP network, whose operations are kept: messages, and bytes for each.
 #define OPERATIONS_AT_MOST 1e7
 #define MESSAGE_BYTES      200
+// A run queue holds so many (rank, lane) pairs by time.
+enum { LANES_AT_MOST = 1 << 24 };
 // So many are recorded of all ranks, also where a few would stand for them.
 #define MESSAGES_SHOWN 1e5
-
-// Blocks that `rank` has in its two buffers; in place, one of them lies in the other.
-static size_t blocks_at(const struct clab_problem *p, int rank, bool in_place)
-{
-    const size_t in = (size_t)clab_problem_in_blocks(p, rank), out = (size_t)clab_problem_out_blocks(p, rank);
-    if (in_place)
-        return in > out ? in : out;
-    return in + out;
-}
 
 // Bytes of all ranks' buffers, and of the algorithm's scratch memory.
 static size_t footprint_of(const struct clab_problem *p, const struct clab_algorithm *algorithm,
@@ -41,19 +34,19 @@ static size_t footprint_of(const struct clab_problem *p, const struct clab_algor
 {
     size_t blocks = (size_t)p->nranks * (size_t)algorithm->scratch(p);
     for (int rank = 0; rank < p->nranks; rank++)
-        blocks += blocks_at(p, rank, options->in_place);
+        blocks += (size_t)clab_problem_buffer_blocks(p, rank, options->in_place);
     return blocks * p->count * options->element_bytes;
 }
 
-// The programs of few ranks say what they touch; more would take longer to compile than to simulate.
-enum { PROGRAMS_AT_MOST = 16 };
+// Programs say what they touch; longer ones would take longer to compile than to simulate.
+enum { PROGRAM_MESSAGES_AT_MOST = 10000 };
 
 static int find_footprint(const struct clab_problem *p, const struct clab_algorithm *algorithm,
                           struct clab_sim_options *options)
 {
     struct touched touched;
     options->footprint = footprint_of(p, algorithm, options);
-    if (p->listing || p->nranks > PROGRAMS_AT_MOST)
+    if (p->listing || algorithm->cost(p).messages_max > PROGRAM_MESSAGES_AT_MOST)
         return CLAB_OK;
     CLAB_TRY(touched_by(p, algorithm, options->in_place, options->element_bytes, &touched));
     options->footprint = touched.all;
@@ -74,6 +67,11 @@ static int check(const struct clab_problem *problem, const struct clab_algorithm
     CLAB_TRY(clab_problem_check(problem, algorithm));
     if (problem->lanes > SIM_MAX_LANES) {
         clab_error("the simulator has at most %d lanes, not %d", SIM_MAX_LANES, problem->lanes);
+        return CLAB_EINVAL;
+    }
+    if (problem->lanes > 1 && problem->nranks > LANES_AT_MOST / problem->lanes) {
+        clab_error("the simulator has at most %d lanes of all ranks together, not %d of each of %d ranks", LANES_AT_MOST,
+                   problem->lanes, problem->nranks);
         return CLAB_EINVAL;
     }
     if (options->element_bytes == 0) {

@@ -6,17 +6,12 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/order.h"
 #include "core/base/stats.h"
 #include "sim/fit/fit.h"
 
 static const double window = 2;   // from the least to the most of what is seen in one placement
 static const double fewest = 0.1; // of all samples
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 // Of `n` sorted marks the window that holds most: where it begins; *count_p of them are in it.
 static int densest(const double *sorted, int n, int *count_p)
@@ -41,7 +36,7 @@ int clab_fit_placements(const double *marks, int n, struct clab_placements *plac
     if (!rest)
         return n > 0 ? CLAB_ENOMEM : CLAB_EINVAL;
     memcpy(rest, marks, (size_t)n * sizeof *rest);
-    qsort(rest, (size_t)n, sizeof *rest, by_size);
+    qsort(rest, (size_t)n, sizeof *rest, clab_order_doubles);
     for (int left = n, count; left > 0 && p.n < CLAB_FIT_PLACEMENTS; left -= count) {
         const int begin = densest(rest, left, &count);
         if (p.n && count < fewest * n)

@@ -251,6 +251,29 @@ static void test_sim_switches_reduce_in_two_passes(void **state)
     clab_net_free(net);
 }
 
+// What a core touches is known of any number of ranks: more of them do not make caches larger.
+static void test_sim_caches_do_not_grow_with_ranks(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    net->core_cache = 1 << 20;
+    net->nlevels = 2;
+    net->levels[1] = net->levels[0];
+    net->levels[0].bytes = 1 << 16;
+    net->levels[1].bytes = 1 << 26;
+    for (int load = 0; load < CLAB_LOADS; load++)
+        net->levels[1].reduce[CLAB_KEPT][load] = net->levels[1].pull[CLAB_KEPT][load] = net->levels[1].add[load] = 50;
+    for (size_t bytes = 1 << 16; bytes <= 1 << 26; bytes <<= 1)
+        for (int nranks = 14; nranks < 20; nranks++) {
+            struct clab_problem few = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = bytes};
+            struct clab_problem more = few;
+            more.nranks++;
+            assert_true(seconds_of("ring", more, net, (struct clab_sim_options){0}) >
+                        0.95 * seconds_of("ring", few, net, (struct clab_sim_options){0}));
+        }
+    clab_net_free(net);
+}
+
 static void test_sim_refuses_what_can_not_be(void **state)
 {
     (void)state;
@@ -266,6 +289,10 @@ static void test_sim_refuses_what_can_not_be(void **state)
     options.element_bytes = 4;
     problem.lanes = 1000;
     assert_int_equal(clab_sim_run(&problem, ring, net, &options, &result), CLAB_EINVAL);
+    problem.nranks = 1 << 19; // x 64 lanes is more than the run queue holds
+    problem.lanes = 64;
+    assert_int_equal(clab_sim_run(&problem, ring, net, &options, &result), CLAB_EINVAL);
+    problem.nranks = 4;
     problem.lanes = 1;
     net->nodes = 3;
     assert_int_equal(clab_sim_run(&problem, ring, net, &options, &result), CLAB_EINVAL);
@@ -285,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_sim_counts_every_message),
         cmocka_unit_test(test_sim_falls_back_to_the_closed_form_where_it_knows_all),
         cmocka_unit_test(test_sim_switches_reduce_in_two_passes),
+        cmocka_unit_test(test_sim_caches_do_not_grow_with_ranks),
         cmocka_unit_test(test_sim_refuses_what_can_not_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
