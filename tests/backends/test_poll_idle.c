@@ -2,16 +2,12 @@
 // How a rank waits for what it can only look at again (clab_poll_idle). The kernel counts when the thread has slept: a
 // voluntary switch, which a yield is not.
 
-#include "core/transport/backend.h"
+#include "tests/fixtures/capture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "core/base/clock.h"
+#include "core/transport/backend.h"
 
 enum { SPINS = 10, YIELDS = 1000 };
 

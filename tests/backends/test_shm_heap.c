@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The heap of the shared-memory backend: disjoint, aligned, zeroed blocks that come back whole.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fixtures/capture.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "backends/shm/shm.h"
 

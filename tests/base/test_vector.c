@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Vectors that grow.
+
+#include "tests/fixtures/capture.h"
+
 #include "core/base/vector.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 struct pair {
     int a, b;

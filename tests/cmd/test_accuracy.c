@@ -2,13 +2,9 @@
 // How predictions are judged: which sizes are held out, what counts as noise, and as the right choice. Rows are made up, and
 // what must come out is worked out by hand.
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/fixtures/capture.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "cmd/accuracy/accuracy.h"
 #include "cmd/bench/predict.h"

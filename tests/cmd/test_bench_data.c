@@ -2,16 +2,9 @@
 // The bench's own judge: it accepts what is right in any order of reducing, and finds a single flipped bit.
 // Expected layouts and sums are built here, by hand, from what each rank gives.
 
+#include "tests/fixtures/capture.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/numbers/reduce.h"
 #include "cmd/bench/data.h"

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the bench is going to do before it does it: rows and sizes, what is skipped or refused, bytes, factors, floors.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fixtures/capture.h"
 
 #include "cmd/bench/call.h"
 #include "cmd/bench/errors.h"

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How bench --matrix divides its budget among cells.
 
-#include "cmd/bench/matrix/matrix.h"
+#include "tests/fixtures/capture.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "cmd/bench/matrix/matrix.h"
 #include "core/base/clock.h"
 
 enum { CELLS = 4, WARMUP = 5, TIMED = 50, CHECKS = 2 };

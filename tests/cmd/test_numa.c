@@ -2,17 +2,10 @@
 // NUMA nodes are read from the kernel's files, and copies are made where they are asked for. This machine may have one
 // node only, so the folder of nodes is the test's own.
 
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/fixtures/capture.h"
 
-#include <cmocka.h>
+#include <sched.h>
+#include <sys/stat.h>
 
 #include "cmd/device/numa.h"
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which of a row's batches count: those beside which the cores were where they usually were, and not interrupted.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "cmd/probe/placement.h"
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The sweep: crossovers against the formulas of two algorithms, and against the sizes around them; what is left out.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/base/err.h"
 #include "tests/fixtures/needs.h"

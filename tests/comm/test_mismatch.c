@@ -298,12 +298,6 @@ static void test_who_agrees_is_not_disturbed_by_checks(void **state)
     unsetenv("CLAB_CHECK");
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-#define test_of(name, what)                                 \
-    {                                                       \
-#name "/" #what, name, forget, NULL, (void *)(what) \
-    }
-
 // Or by `--names` the calls of a library's own, with a number of ranks each, and by `--rank FILE NAME` a rank of one.
 int main(int argc, char **argv)
 {
@@ -314,32 +308,32 @@ int main(int argc, char **argv)
     if (argc == 4 && !strcmp(argv[1], "--rank"))
         return be_rank(argv[2], argv[3]);
     struct CMUnitTest tests[] = {
-        [OWNS] = test_of(test_disagreement_is_found, sum_different_counts),
-        test_of(test_disagreement_is_found_by_three, sum_different_counts),
-        test_of(test_disagreement_is_found, sum_different_large_counts),
-        test_of(test_disagreement_is_found_by_three, sum_different_large_counts),
-        test_of(test_disagreement_is_found, sum_different_types),
-        test_of(test_disagreement_is_found_by_three, sum_different_types),
-        test_of(test_disagreement_is_found, combine_by_different_operations),
-        test_of(test_disagreement_is_found, call_different_collectives),
-        test_of(test_disagreement_is_found, use_different_algorithms),
-        test_of(test_disagreement_is_found, use_different_lanes),
-        test_of(test_disagreement_is_found, name_different_roots),
-        test_of(test_disagreement_is_found, send_another_count),
-        test_of(test_disagreement_is_found, send_another_type),
-        test_of(test_disagreement_is_found_by_three, call_what_has_no_message_in_common),
-        test_of(test_disagreement_is_found_by_three, call_in_another_order),
-        test_of(test_disagreement_is_found_by_three, skip_one_of_two_roots),
-        test_of(test_a_check_finds_it_before_anything_is_sent, send_from_different_roots),
-        test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_counts),
-        test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_types),
-        test_of(test_a_check_finds_it_before_anything_is_sent, combine_by_different_operations),
-        test_of(test_a_check_finds_it_before_anything_is_sent, use_different_algorithms),
-        test_of(test_a_check_finds_it_before_anything_is_sent, use_different_lanes),
-        test_of(test_a_check_finds_it_before_anything_is_sent, call_in_another_order),
-        test(test_who_calls_what_is_said),
-        test(test_who_sends_what_is_said),
-        test(test_who_agrees_is_not_disturbed_by_checks),
+        [OWNS] = fresh_test_of(test_disagreement_is_found, sum_different_counts),
+        fresh_test_of(test_disagreement_is_found_by_three, sum_different_counts),
+        fresh_test_of(test_disagreement_is_found, sum_different_large_counts),
+        fresh_test_of(test_disagreement_is_found_by_three, sum_different_large_counts),
+        fresh_test_of(test_disagreement_is_found, sum_different_types),
+        fresh_test_of(test_disagreement_is_found_by_three, sum_different_types),
+        fresh_test_of(test_disagreement_is_found, combine_by_different_operations),
+        fresh_test_of(test_disagreement_is_found, call_different_collectives),
+        fresh_test_of(test_disagreement_is_found, use_different_algorithms),
+        fresh_test_of(test_disagreement_is_found, use_different_lanes),
+        fresh_test_of(test_disagreement_is_found, name_different_roots),
+        fresh_test_of(test_disagreement_is_found, send_another_count),
+        fresh_test_of(test_disagreement_is_found, send_another_type),
+        fresh_test_of(test_disagreement_is_found_by_three, call_what_has_no_message_in_common),
+        fresh_test_of(test_disagreement_is_found_by_three, call_in_another_order),
+        fresh_test_of(test_disagreement_is_found_by_three, skip_one_of_two_roots),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, send_from_different_roots),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_counts),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, sum_different_types),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, combine_by_different_operations),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, use_different_algorithms),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, use_different_lanes),
+        fresh_test_of(test_a_check_finds_it_before_anything_is_sent, call_in_another_order),
+        fresh_test(test_who_calls_what_is_said),
+        fresh_test(test_who_sends_what_is_said),
+        fresh_test(test_who_agrees_is_not_disturbed_by_checks),
     };
     for (int i = 0; i < OWNS; i++)
         tests[i] = (struct CMUnitTest){owns[i].name, test_what_a_library_is_told_is_compared, forget, NULL,

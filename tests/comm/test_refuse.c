@@ -166,15 +166,13 @@ static void test_memory_is_set_and_reduced_where_it_lies(void **state)
     assert_int_equal(told->values[0] + told->values[1], 0);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_what_is_refused_leaves_a_usable_communicator),
-        test(test_memory_that_is_not_there_is_refused),
-        test(test_a_copy_comes_back_and_one_of_null_is_refused),
-        test(test_memory_is_set_and_reduced_where_it_lies),
+        fresh_test(test_what_is_refused_leaves_a_usable_communicator),
+        fresh_test(test_memory_that_is_not_there_is_refused),
+        fresh_test(test_a_copy_comes_back_and_one_of_null_is_refused),
+        fresh_test(test_memory_is_set_and_reduced_where_it_lies),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -346,31 +346,25 @@ static void test_what_had_been_sent_before_the_failure_is_received(void **state)
 
 // ---- all -----------------------------------------------------------------------------------------------------
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-#define test_of(name, what)                                 \
-    {                                                       \
-#name "/" #what, name, forget, NULL, (void *)(what) \
-    }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_who_does_not_call_is_waited_for_until_the_deadline),
-        test(test_a_receive_without_a_send_ends),
-        test(test_who_only_asks_hears_of_it),
-        test_of(test_survivors_learn_of_a_death, die_in_a_sum),
-        test_of(test_survivors_learn_of_a_death, die_between_sums),
-        test_of(test_survivors_learn_of_a_death, die_elsewhere),
-        test_of(test_survivors_learn_of_a_death, die_before_a_split),
-        test(test_nobody_waits_for_the_dead_where_communicators_are_made),
-        test(test_nobody_waits_for_who_has_failed_in_a_split),
-        test(test_who_leaves_early_is_missed_at_once),
-        test(test_the_last_message_of_who_leaves_arrives),
-        test(test_who_has_left_is_missed_by_nobody_else),
-        test(test_communicators_without_the_dead_go_on),
-        test(test_other_communicators_of_the_same_ranks_go_on),
-        test(test_new_communicators_are_made_after_failures),
-        test(test_what_had_been_sent_before_the_failure_is_received),
+        fresh_test(test_who_does_not_call_is_waited_for_until_the_deadline),
+        fresh_test(test_a_receive_without_a_send_ends),
+        fresh_test(test_who_only_asks_hears_of_it),
+        fresh_test_of(test_survivors_learn_of_a_death, die_in_a_sum),
+        fresh_test_of(test_survivors_learn_of_a_death, die_between_sums),
+        fresh_test_of(test_survivors_learn_of_a_death, die_elsewhere),
+        fresh_test_of(test_survivors_learn_of_a_death, die_before_a_split),
+        fresh_test(test_nobody_waits_for_the_dead_where_communicators_are_made),
+        fresh_test(test_nobody_waits_for_who_has_failed_in_a_split),
+        fresh_test(test_who_leaves_early_is_missed_at_once),
+        fresh_test(test_the_last_message_of_who_leaves_arrives),
+        fresh_test(test_who_has_left_is_missed_by_nobody_else),
+        fresh_test(test_communicators_without_the_dead_go_on),
+        fresh_test(test_other_communicators_of_the_same_ranks_go_on),
+        fresh_test(test_new_communicators_are_made_after_failures),
+        fresh_test(test_what_had_been_sent_before_the_failure_is_received),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -80,13 +80,11 @@ static void test_nor_at_a_store(void **state)
     check_that_all_are_left(act_by_a_store);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_who_has_completed_a_split_is_not_held_up),
-        test(test_nor_at_a_store),
+        fresh_test(test_who_has_completed_a_split_is_not_held_up),
+        fresh_test(test_nor_at_a_store),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -159,16 +159,14 @@ static void test_a_sender_that_fails_meanwhile_is_never_believed(void **state)
     }
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_a_late_receiver_gets_what_lies_in_a_line),
-        test(test_a_late_receiver_gets_what_lies_in_slots),
-        test(test_a_late_receiver_does_not_take_what_is_in_shared_memory_now),
-        test(test_a_late_receiver_does_not_take_what_is_in_private_memory_now),
-        test(test_a_sender_that_fails_meanwhile_is_never_believed),
+        fresh_test(test_a_late_receiver_gets_what_lies_in_a_line),
+        fresh_test(test_a_late_receiver_gets_what_lies_in_slots),
+        fresh_test(test_a_late_receiver_does_not_take_what_is_in_shared_memory_now),
+        fresh_test(test_a_late_receiver_does_not_take_what_is_in_private_memory_now),
+        fresh_test(test_a_sender_that_fails_meanwhile_is_never_believed),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

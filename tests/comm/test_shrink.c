@@ -232,24 +232,18 @@ static void test_who_comes_too_late_makes_no_group_of_its_own(void **state)
 
 // ---- all -----------------------------------------------------------------------------------------------------
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-#define test_of(name, what)                                 \
-    {                                                       \
-#name "/" #what, name, forget, NULL, (void *)(what) \
-    }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_of_a_healthy_communicator_all_are_left),
-        test_of(test_survivors_are_left_in_order, lose_1_in_a_sum),
-        test_of(test_survivors_are_left_in_order, lose_1_while_3_computes),
-        test_of(test_survivors_are_left_in_order, lose_1_unnoticed),
-        test_of(test_survivors_are_left_in_order, lose_1_by_leaving),
-        test(test_who_dies_meanwhile_is_not_waited_for),
-        test(test_a_job_shrinks_to_one_rank),
-        test(test_who_is_stopped_is_left_out_and_told_so),
-        test(test_who_comes_too_late_makes_no_group_of_its_own),
+        fresh_test(test_of_a_healthy_communicator_all_are_left),
+        fresh_test_of(test_survivors_are_left_in_order, lose_1_in_a_sum),
+        fresh_test_of(test_survivors_are_left_in_order, lose_1_while_3_computes),
+        fresh_test_of(test_survivors_are_left_in_order, lose_1_unnoticed),
+        fresh_test_of(test_survivors_are_left_in_order, lose_1_by_leaving),
+        fresh_test(test_who_dies_meanwhile_is_not_waited_for),
+        fresh_test(test_a_job_shrinks_to_one_rank),
+        fresh_test(test_who_is_stopped_is_left_out_and_told_so),
+        fresh_test(test_who_comes_too_late_makes_no_group_of_its_own),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

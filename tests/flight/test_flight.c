@@ -429,8 +429,6 @@ static void test_the_history_goes_to_a_file(void **state)
 // ---- all -----------------------------------------------------------------------------------------------------
 
 #define unit(name) cmocka_unit_test_setup_teardown(name, make_flights, free_flights)
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,14 +442,14 @@ int main(void)
         unit(test_who_disagrees_is_named),
         unit(test_who_waits_for_a_message_is_named),
         unit(test_a_diagnosis_is_cut_where_there_is_no_room),
-        test(test_a_failure_is_reported_once_with_all_ranks),
-        test(test_a_death_is_reported_once),
-        test(test_the_launcher_reports_when_nobody_can),
-        test(test_who_just_ends_is_not_reported),
-        test(test_who_interrupts_a_long_wait_is_told_for_what),
-        test(test_failures_of_one_cause_are_reported_together),
-        test(test_reports_are_turned_off),
-        test(test_the_history_goes_to_a_file),
+        fresh_test(test_a_failure_is_reported_once_with_all_ranks),
+        fresh_test(test_a_death_is_reported_once),
+        fresh_test(test_the_launcher_reports_when_nobody_can),
+        fresh_test(test_who_just_ends_is_not_reported),
+        fresh_test(test_who_interrupts_a_long_wait_is_told_for_what),
+        fresh_test(test_failures_of_one_cause_are_reported_together),
+        fresh_test(test_reports_are_turned_off),
+        fresh_test(test_the_history_goes_to_a_file),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -2,12 +2,9 @@
 // Homework h1: whole data have all points, each contradiction and each copy is named, and claims are computed anew.
 
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 // clang-format on
+
+#include "tests/fixtures/capture.h"
 
 #include <math.h>
 #include <sys/stat.h>

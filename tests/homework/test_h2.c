@@ -3,14 +3,10 @@
 // named. Takes long.
 
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 // clang-format on
 
-#include <dirent.h>
+#include "tests/fixtures/capture.h"
+
 #include <math.h>
 
 #include "cmd/grade/seed.h"

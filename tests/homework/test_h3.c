@@ -3,16 +3,11 @@
 // reference has all points, and each typical mistake is named.
 
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 // clang-format on
 
-#include <dirent.h>
+#include "tests/fixtures/capture.h"
+
 #include <math.h>
-#include <signal.h>
 
 #include "core/base/err.h"
 #include "core/base/units.h"

@@ -3,12 +3,9 @@
 // named. Takes long.
 
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 // clang-format on
+
+#include "tests/fixtures/capture.h"
 
 #include <math.h>
 

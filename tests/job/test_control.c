@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The control pages among threads, one a slot, so that a thread sanitizer sees every access. Runs late.
 
+#include "tests/fixtures/capture.h"
+
 #include "core/job/pages/control.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-// cmocka needs the above
-
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/err.h"

@@ -144,17 +144,15 @@ static void test_ranks_notice_when_nobody_reads(void **state)
     assert_int_equal(end_status(job), 128 + SIGPIPE);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_each_line_gets_a_prefix_and_the_last_its_end),
-        test(test_stderr_is_prefixed_too),
-        test(test_lines_of_ranks_do_not_mix),
-        test(test_a_long_line_is_cut),
-        test(test_last_words_of_a_crash_get_out),
-        test(test_ranks_notice_when_nobody_reads),
+        fresh_test(test_each_line_gets_a_prefix_and_the_last_its_end),
+        fresh_test(test_stderr_is_prefixed_too),
+        fresh_test(test_lines_of_ranks_do_not_mix),
+        fresh_test(test_a_long_line_is_cut),
+        fresh_test(test_last_words_of_a_crash_get_out),
+        fresh_test(test_ranks_notice_when_nobody_reads),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

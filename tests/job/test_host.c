@@ -246,14 +246,12 @@ static void test_a_rank_joins_once(void **state)
         text, "a process from 127.0.0.1 was refused: it is a rank or node that has joined already");
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_ranks_of_one_host_share_its_memory),          test(test_other_namespaces_are_other_hosts),
-        test(test_containers_crowd_the_cores_of_their_machine), test(test_without_proc_ranks_go_on_without_memory),
-        test(test_survivors_receive_a_notice_of_a_killed_rank), test(test_a_rank_joins_once),
+        fresh_test(test_ranks_of_one_host_share_its_memory),          fresh_test(test_other_namespaces_are_other_hosts),
+        fresh_test(test_containers_crowd_the_cores_of_their_machine), fresh_test(test_without_proc_ranks_go_on_without_memory),
+        fresh_test(test_survivors_receive_a_notice_of_a_killed_rank), fresh_test(test_a_rank_joins_once),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

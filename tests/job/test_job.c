@@ -439,29 +439,27 @@ static void test_a_programs_usual_backend_counts_where_nothing_else_is_said(void
     assert_int_equal(told_another, 0);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_status_is_0_when_all_succeed),
-        test(test_status_is_that_of_the_rank_that_fails),
-        test(test_status_of_a_crash_is_128_and_its_signal),
-        test(test_survivors_learn_of_a_death),
-        test(test_who_does_not_come_is_named),
-        test(test_who_ignores_sigterm_is_killed_after_the_grace),
-        test(test_ranks_know_who_they_are),
-        test(test_ranks_are_pinned_when_there_are_cores),
-        test(test_rank_0_reads_our_input_and_others_none),
-        test(test_bad_requests_are_refused_before_anything_starts),
-        test(test_open_takes_its_options_and_leaves_the_others),
-        test(test_open_refuses_bad_options_in_one_line),
-        test(test_a_programs_usual_backend_counts_where_nothing_else_is_said),
-        test(test_a_rank_joins_once),
-        test(test_a_rank_that_does_not_close_is_warned_of),
-        test(test_processes_of_other_launchers_do_not_become_jobs),
-        test(test_a_process_that_is_alone_with_its_launcher_may_launch_a_job),
-        test(test_launcher_repeats_neither_output_nor_exit_handlers),
+        fresh_test(test_status_is_0_when_all_succeed),
+        fresh_test(test_status_is_that_of_the_rank_that_fails),
+        fresh_test(test_status_of_a_crash_is_128_and_its_signal),
+        fresh_test(test_survivors_learn_of_a_death),
+        fresh_test(test_who_does_not_come_is_named),
+        fresh_test(test_who_ignores_sigterm_is_killed_after_the_grace),
+        fresh_test(test_ranks_know_who_they_are),
+        fresh_test(test_ranks_are_pinned_when_there_are_cores),
+        fresh_test(test_rank_0_reads_our_input_and_others_none),
+        fresh_test(test_bad_requests_are_refused_before_anything_starts),
+        fresh_test(test_open_takes_its_options_and_leaves_the_others),
+        fresh_test(test_open_refuses_bad_options_in_one_line),
+        fresh_test(test_a_programs_usual_backend_counts_where_nothing_else_is_said),
+        fresh_test(test_a_rank_joins_once),
+        fresh_test(test_a_rank_that_does_not_close_is_warned_of),
+        fresh_test(test_processes_of_other_launchers_do_not_become_jobs),
+        fresh_test(test_a_process_that_is_alone_with_its_launcher_may_launch_a_job),
+        fresh_test(test_launcher_repeats_neither_output_nor_exit_handlers),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -394,26 +394,24 @@ static void test_own_children_of_the_caller_are_spared(void **state)
     assert_int_equal(end_status(own), 128 + SIGKILL);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_signals_reach_every_rank_once),
-        test(test_interruption_ends_the_job_without_a_word),
-        test(test_second_interruption_ends_who_ignored_the_first),
-        test(test_stop_and_continue),
-        test(test_a_signal_just_after_the_last_rank_has_ended_counts),
-        test(test_a_signal_while_leftover_processes_end_counts),
-        test(test_who_fails_of_a_death_is_not_named_for_it),
-        test(test_who_ends_later_but_not_of_others_is_named),
-        test(test_a_wrong_argument_is_named_once_also_where_rank_0_is_late),
-        test(test_what_ranks_leave_behind_is_ended),
-        test(test_nothing_is_left_of_a_killed_launcher),
-        test(test_nothing_is_left_of_a_killed_supervisor),
-        test(test_ranks_end_even_when_nobody_is_left_to_end_them),
-        test(test_nothing_is_left_of_killed_ranks),
-        test(test_own_children_of_the_caller_are_spared),
+        fresh_test(test_signals_reach_every_rank_once),
+        fresh_test(test_interruption_ends_the_job_without_a_word),
+        fresh_test(test_second_interruption_ends_who_ignored_the_first),
+        fresh_test(test_stop_and_continue),
+        fresh_test(test_a_signal_just_after_the_last_rank_has_ended_counts),
+        fresh_test(test_a_signal_while_leftover_processes_end_counts),
+        fresh_test(test_who_fails_of_a_death_is_not_named_for_it),
+        fresh_test(test_who_ends_later_but_not_of_others_is_named),
+        fresh_test(test_a_wrong_argument_is_named_once_also_where_rank_0_is_late),
+        fresh_test(test_what_ranks_leave_behind_is_ended),
+        fresh_test(test_nothing_is_left_of_a_killed_launcher),
+        fresh_test(test_nothing_is_left_of_a_killed_supervisor),
+        fresh_test(test_ranks_end_even_when_nobody_is_left_to_end_them),
+        fresh_test(test_nothing_is_left_of_killed_ranks),
+        fresh_test(test_own_children_of_the_caller_are_spared),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What becomes of a rank's mailboxes when others leave a round without reading them. One thread per rank. Runs late.
 
+#include "tests/fixtures/capture.h"
+
 #include "core/job/pages/control.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-// cmocka needs the above
-
-#include <cmocka.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/err.h"

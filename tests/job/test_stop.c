@@ -217,22 +217,16 @@ static void test_ctrl_z_stops_the_whole_job_and_fg_continues_it(void **state)
     end_status(shell);
 }
 
-#define test(name) cmocka_unit_test_setup(name, forget)
-#define test_of(name, what)                                 \
-    {                                                       \
-#name "/" #what, name, forget, NULL, (void *)(what) \
-    }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test_of(test_who_suspends_all_processes_and_wakes_them_hangs_nothing, SIGSTOP),
-        test_of(test_who_suspends_all_processes_and_wakes_them_hangs_nothing, SIGTSTP),
-        test(test_a_stop_that_is_taken_back_at_once_stops_nothing),
-        test(test_an_interrupt_wakes_a_supervisor_that_was_stopped),
-        test(test_a_stopped_supervisor_notices_that_the_launcher_was_killed),
-        test(test_nothing_is_left_of_a_stopped_job_whose_launcher_was_killed),
-        test(test_ctrl_z_stops_the_whole_job_and_fg_continues_it),
+        fresh_test_of(test_who_suspends_all_processes_and_wakes_them_hangs_nothing, SIGSTOP),
+        fresh_test_of(test_who_suspends_all_processes_and_wakes_them_hangs_nothing, SIGTSTP),
+        fresh_test(test_a_stop_that_is_taken_back_at_once_stops_nothing),
+        fresh_test(test_an_interrupt_wakes_a_supervisor_that_was_stopped),
+        fresh_test(test_a_stopped_supervisor_notices_that_the_launcher_was_killed),
+        fresh_test(test_nothing_is_left_of_a_stopped_job_whose_launcher_was_killed),
+        fresh_test(test_ctrl_z_stops_the_whole_job_and_fg_continues_it),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
 }

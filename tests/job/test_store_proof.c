@@ -2,14 +2,9 @@
 // Proofs that the token is known (core/job/store/proof.h): each is good for one connection, one message and one
 // direction.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/fixtures/capture.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
 
 #include "core/job/store/proof.h"
 #include "tests/fixtures/needs.h"

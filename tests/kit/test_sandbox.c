@@ -3,6 +3,8 @@
 // when it is started with the name of a deed. Each is tried with all walls that there are, and with limits alone where
 // these are to hold it.
 
+#include "tests/fixtures/capture.h"
+
 #include "cmd/sandbox/sandbox.h"
 
 #include <arpa/inet.h>
@@ -11,23 +13,11 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { MEMORY = 256 << 20, PROCESSES = 30, FILE_BYTES = 1 << 20 };
 static const struct sandbox_walls none = {true, true, true, true};

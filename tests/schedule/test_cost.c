@@ -2,14 +2,7 @@
 // What the verifier counts, and what it allows: stated costs are exact to the last field, empty stages cost nothing,
 // and ranks may be more than the bits of a word.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "core/schedule/build.h"

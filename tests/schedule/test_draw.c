@@ -2,15 +2,7 @@
 // Traces, drawings and exports of schedules: times against stated costs, texts against what was written by hand, and
 // files that another program must be able to read.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "core/schedule/draw/draw.h"
@@ -39,14 +31,6 @@ static char *drawing(int (*draw)(const struct clab_trace *, FILE *), const struc
     assert_int_equal(draw(trace, file), CLAB_OK);
     assert_int_equal(fclose(file), 0);
     return text;
-}
-
-static int occurrences(const char *text, const char *part)
-{
-    int n = 0;
-    for (; (text = strstr(text, part)); text += strlen(part))
-        n++;
-    return n;
 }
 
 // ---- traces --------------------------------------------------------------------------------------------------

@@ -2,15 +2,7 @@
 // GOAL written and read: what comes back is the same schedule, in the same text, at the same price to the bit; and what
 // can not be read is refused by its line.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "tests/fixtures/needs.h"

@@ -2,15 +2,7 @@
 // The page that plays a schedule, read without a browser: its numbers are those of the schedule's export, its list has
 // every message, and nothing in it is loaded from elsewhere or taken for markup.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "core/schedule/draw/draw.h"
@@ -35,14 +27,6 @@ static char *page_of(const struct clab_algorithm *algorithm, const struct clab_p
     assert_int_equal(fclose(file), 0);
     clab_trace_free(&trace);
     return text;
-}
-
-static int occurrences(const char *text, const char *part)
-{
-    int n = 0;
-    for (; (text = strstr(text, part)); text += strlen(part))
-        n++;
-    return n;
 }
 
 // ---- numbers -------------------------------------------------------------------------------------------------

@@ -3,15 +3,7 @@
 // the bit; without the stages that the file names it is still a sound one, by its dependences alone, and gives the
 // right result. What is written follows the rules of both parsers of MSCCL.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fixtures/capture.h"
 
 #include "tests/fixtures/msccl_rules.h"
 #include "tests/fixtures/needs.h"

@@ -4,15 +4,7 @@
 // - P from 1 to 17, every root, counts 0, 1, P-1, P and odd ones, own lanes, one and three.
 // - The interpreter buffers messages and is slow and simple; deadlocks are the verifier's subject.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "core/schedule/schedule.h"

@@ -3,14 +3,7 @@
 // - A mutant is a sound algorithm with a stage function of its own, or a field changed.
 // - Every flaw that the verifier knows is provoked at least once.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include "core/base/err.h"
 #include "core/schedule/build.h"

@@ -2,18 +2,9 @@
 // Timelines: the file that viewers read, read again and checked; which messages its arrows are; overlap worked out by
 // hand.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/fixtures/capture.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "core/base/err.h"
 #include "tests/fixtures/needs.h"

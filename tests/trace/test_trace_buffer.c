@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Trace buffers: what the ranks of a job did, sent to rank 0, written, and read again. Takes long.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/fixtures/capture.h"
 
 #include "tests/fixtures/job_fixture.h"
 #include "tests/fixtures/needs.h"
