@@ -3,12 +3,7 @@
 // as fast, and notes when it has sent how many. In a network namespace, which nobody else uses.
 // Only in a full run: 2 cases. Runs alone, since rates of another second than the job's would differ from its own.
 
-#include "tests/fixtures/job_fixture.h"
-
-#include <net/if.h>
-#include <sched.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
+#include "tests/fixtures/own_network.h"
 
 #include "core/clab.h"
 
@@ -209,16 +204,7 @@ static bool are_rates(const struct moment rows[], int n)
 
 // ---- the test ------------------------------------------------------------------------------------------------
 
-static bool raise_loopback(void)
-{
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    const bool is_up = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-    close(fd);
-    return is_up;
-}
-
-enum { NO_NAMESPACE = 77, NO_JOB, WRONG_TX, WRONG_RX, WRONG_LO_TX, WRONG_LO_RX };
+enum { NO_JOB = 1, WRONG_TX, WRONG_RX, WRONG_LO_TX, WRONG_LO_RX };
 
 static int compare(const struct monitor *pairs, const struct monitor *lo)
 {
@@ -232,12 +218,9 @@ static int compare(const struct monitor *pairs, const struct monitor *lo)
     return are_rates(rows, read_rows(lo, "", 1, rows)) ? 0 : WRONG_LO_RX;
 }
 
-// In a process of its own, since namespaces are a process's.
 static int measure(void)
 {
     char job[16];
-    if ((unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) || !raise_loopback())
-        return NO_NAMESPACE;
     const pid_t pid = start_ranks();
     if (shared->ready != RANKS)
         return NO_JOB;
@@ -268,18 +251,8 @@ static void check_rates(void)
         puts("skip: this build has no ofi");
         skip();
     }
-    int status;
     memset((void *)shared, 0, sizeof *shared);
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0)
-        _exit(measure());
-    waitpid(pid, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACE) {
-        puts("skip: no network namespace can be made here");
-        skip();
-    }
-    assert_int_equal(status, 0);
+    assert_in_own_network(measure);
 }
 
 static void test_rates_are_those_of_the_job(void **state)

@@ -6,40 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/job/launchers/launcher.h"
-
-static const char *const names[] = {
-    "CLAB_JOB_FD",
-    "CLAB_BACKEND",
-    "CLAB_TOKEN",
-    "RANK",
-    "WORLD_SIZE",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "TORCHELASTIC_RUN_ID",
-    "TORCHELASTIC_USE_AGENT_STORE",
-    "OMPI_COMM_WORLD_RANK",
-    "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_RANK",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "PMI_RANK",
-    "PMI_SIZE",
-    "PMI_FD",
-    "MPI_LOCALRANKID",
-    "MPI_LOCALNRANKS",
-    "PMIX_NAMESPACE",
-    "PMIX_RANK",
-    "SLURM_PROCID",
-    "SLURM_LOCALID",
-    "SLURM_JOB_ID",
-    "SLURM_STEP_ID",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_STEP_NUM_NODES",
-    "SLURM_STEP_NODELIST",
-    "SLURM_PTY_PORT",
-};
-enum { NAMES = sizeof names / sizeof *names };
+#include "tests/fixtures/launcher_names.h"
 
 // Only what is known is set: others are the system's.
 static void set(char *line)
@@ -48,15 +15,15 @@ static void set(char *line)
     if (!value)
         return;
     *value++ = '\0';
-    for (int i = 0; i < NAMES; i++)
-        if (strcmp(line, names[i]) == 0)
+    for (int i = 0; i < LAUNCHER_NAMES; i++)
+        if (strcmp(line, launcher_names[i]) == 0)
             setenv(line, value, 1);
 }
 
 static void set_all(char *text)
 {
-    for (int i = 0; i < NAMES; i++)
-        unsetenv(names[i]);
+    for (int i = 0; i < LAUNCHER_NAMES; i++)
+        unsetenv(launcher_names[i]);
     setenv("CLAB_TOKEN", "00112233445566778899aabbccddeeff", 1); // not the user's file
     for (char *rest, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         set(line);

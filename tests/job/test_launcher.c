@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/job/launchers/launcher.h"
+#include "tests/fixtures/launcher_names.h"
 
 #define TOKEN    "00112233445566778899aabbccddeeff"
 #define BY_HAND  "RANK=1 WORLD_SIZE=4 MASTER_ADDR=node7 MASTER_PORT=29500 CLAB_TOKEN=" TOKEN " "
@@ -25,41 +26,8 @@
 
 static void forget_all(void)
 {
-    static const char *const names[] = {"CLAB_JOB_FD",
-                                        "CLAB_STORE",
-                                        "CLAB_TOKEN",
-                                        "CLAB_BACKEND",
-                                        "RANK",
-                                        "WORLD_SIZE",
-                                        "LOCAL_RANK",
-                                        "LOCAL_WORLD_SIZE",
-                                        "MASTER_ADDR",
-                                        "MASTER_PORT",
-                                        "TORCHELASTIC_RUN_ID",
-                                        "TORCHELASTIC_USE_AGENT_STORE",
-                                        "OMPI_COMM_WORLD_RANK",
-                                        "OMPI_COMM_WORLD_SIZE",
-                                        "OMPI_COMM_WORLD_LOCAL_RANK",
-                                        "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                        "PMIX_NAMESPACE",
-                                        "PMIX_RANK",
-                                        "PMI_RANK",
-                                        "PMI_SIZE",
-                                        "PMI_FD",
-                                        "MPI_LOCALRANKID",
-                                        "MPI_LOCALNRANKS",
-                                        "SLURM_JOB_ID",
-                                        "SLURM_STEP_ID",
-                                        "SLURM_PROCID",
-                                        "SLURM_LOCALID",
-                                        "SLURM_STEP_NUM_TASKS",
-                                        "SLURM_STEP_NUM_NODES",
-                                        "SLURM_STEP_NODELIST",
-                                        "SLURM_NTASKS",
-                                        "SLURM_NPROCS",
-                                        "SLURM_PTY_PORT"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unsetenv(names[i]);
+    for (int i = 0; i < LAUNCHER_NAMES; i++)
+        unsetenv(launcher_names[i]);
 }
 
 // "A=1 B=2": these variables, and no others of launchers.  A later one replaces an earlier.
