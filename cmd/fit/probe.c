@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The probes, as a table: the turn of each, its sizes, and how many messages follow each other in it.
 //
-// We time each probe in a few batches of turns, and sample the placement of the cores beside each batch. The batches in
-// the most frequent placement count. No data is zeros, since memory may move zeros faster: streamed copies of 16 MiB
-// took 37 ps/B for zeros, 47 for one other value and 45 for random ones (medians of 16, in turns, in the same placement;
-// a virtual machine, AMD EPYC, 2026-11-22). Sums grow to infinity, which is not a slow value.
+// We time each probe in one batch of turns per round, and sample the placement of the cores beside it. No data is zeros,
+// since memory may move zeros faster: streamed copies of 16 MiB took 37 ps/B for zeros, 47 for one other value and 45 for
+// random ones (medians of 16, in turns, in the same placement; a virtual machine, AMD EPYC, 2026-11-22). Sums grow to
+// infinity, which is not a slow value.
 
 #include "cmd/fit/probe.h"
 
@@ -292,15 +292,15 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
     }
 }
 
-// How often a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
+// How a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
 struct pace {
-    int batches, turns; // turns of a batch
-    int rest;           // us, after an interrupted batch
+    int turns; // of a batch
+    int rest;  // us, after an interrupted batch
 };
 
-// The last cache needs some turns until it holds what it will hold: rather one batch of several than several of one.
+// The last cache needs some turns until it holds what it will hold, if these leave a batch time to be whole.
 enum { LEAST_TURNS = 4 };
-static const double long_batch = 5e-3; // s
+static const double long_batch = 3e-3; // s
 
 // After a pause of REST us the kernel leaves a process its core for some ms. A batch of less than half of that follows
 // at once: what interrupted the one before has just had its turn.
@@ -308,15 +308,13 @@ enum { REST = 3000 };
 static const double much_of_slice = 1.5e-3; // s
 
 static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, double seconds, double once,
-                         struct pace *pace)
+                         struct pace *pace_p)
 {
-    const double turn = task->how->messages * fmax(once, 1e-9), turns = seconds / FIT_BATCHES / turn; // of a batch
-    const int least = task->level && LEAST_TURNS * turn < long_batch ? LEAST_TURNS : 1;
-    pace->turns = (int)fmin(fmax(turns, least), rests(r, task) ? RESTS : MOST_TURNS);
-    if (turns < least)
-        pace->batches = (int)fmax(1, fmin(pace->batches, FIT_BATCHES * turns / least));
-    pace->rest = pace->turns * turn > much_of_slice ? REST : 0;
-    return clab_broadcast(r->comm, pace, pace, sizeof *pace / sizeof(int), CLAB_I32, 0);
+    const double turn = task->how->messages * fmax(once, 1e-9);
+    const double least = fmax(1, task->level ? fmin(LEAST_TURNS, long_batch / turn) : 1);
+    struct pace pace = {.turns = (int)fmin(fmax(seconds / turn, least), rests(r, task) ? RESTS : MOST_TURNS)};
+    pace.rest = pace.turns * turn > much_of_slice ? REST : 0;
+    return clab_broadcast(r->comm, &pace, pace_p, sizeof pace / sizeof(int), CLAB_I32, 0);
 }
 
 // A placement sample and a batch. *whole_p: no other process took a rank's core during either (cmd/probe/placement.h).
@@ -348,43 +346,41 @@ static double time_once(struct fit_ranks *r, const struct fit_task *task)
 }
 
 // Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep: not
-// before many times its size has gone through it. Small levels do not reach it, and large ones do not fit. A task that
-// has time for one batch has none for that.
-static int warm_turns(size_t level, int nbatches)
+// before more than its size has gone through it. Small levels do not reach it, and large ones do not fit. In a hurry
+// there is no time for that.
+static int warm_turns(size_t level, bool hurried)
 {
-    enum { WARM = 4, TIMES = 5, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
+    enum { WARM = 4, TIMES = 2, SMALL_PART = 32, MOST = 1 << 30 }; // MOST: bytes
     const size_t cache = clab_machine_last_cache_bytes();
+    const size_t bytes = TIMES * cache < MOST ? TIMES * cache : MOST;
     if (level == 0)
         return 1;
-    if (nbatches == 1 || level <= cache / SMALL_PART || level >= 2 * cache)
-        return WARM;
-    return (int)((TIMES * cache < MOST ? TIMES * cache : MOST) / level);
+    if (level >= 2 * cache)
+        return WARM / 2;
+    return hurried || level <= cache / SMALL_PART || bytes < WARM * level ? WARM : (int)(bytes / level);
 }
 
-// The median of a few batches, each of at least one turn. An interrupted batch is timed again, a few times. If all are
-// interrupted, the least is nearest: others' work only adds.
-static int time_task(struct fit_ranks *r, const struct fit_task *task, double seconds, int nbatches, double *took_p,
+// A batch of at least one turn. An interrupted batch is timed again, a few times. If all are interrupted, the least is
+// nearest: others' work only adds.
+static int time_task(struct fit_ranks *r, const struct fit_task *task, const struct fit_effort *effort, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
-    enum { TRIES = 3 }; // per batch
-    double batches[TRIES * FIT_BATCHES];
-    struct clab_placement_sample all_probed[TRIES * FIT_BATCHES] = {0};
-    struct pace pace = {.batches = nbatches};
-    int n = 0, nwhole = 0;
-    time_batch(r, task, warm_turns(task->level, nbatches)); // the first touch, too
+    enum { TRIES = 5 };
+    double least = INFINITY;
+    bool is_whole = false;
+    struct pace pace;
+    time_batch(r, task, warm_turns(task->level, effort->hurried)); // the first touch, too
     const double once = time_once(r, task);
     CLAB_TRY(r->err);
-    CLAB_TRY(agree_on_pace(r, task, seconds, once, &pace));
-    for (; nwhole < pace.batches && n < TRIES * pace.batches; n++) {
-        bool is_whole;
-        CLAB_TRY(time_alone(r, task, pace.turns, &batches[n], &all_probed[n], &is_whole));
-        nwhole += is_whole;
-        if (!is_whole && pace.rest)
+    CLAB_TRY(agree_on_pace(r, task, effort->seconds, once, &pace));
+    for (int n = 0; n < TRIES && !is_whole; n++) {
+        double took;
+        if (n > 0 && pace.rest)
             usleep((useconds_t)pace.rest);
+        CLAB_TRY(time_alone(r, task, pace.turns, &took, probed_p, &is_whole));
+        least = is_whole ? took : fmin(least, took);
     }
-    if (r->comm->backend->protocols.memory)
-        n = probe_keep_same(batches, all_probed, n, probed_p);
-    *took_p = clab_quantile(batches, n, nwhole ? 0.5 : 0);
+    *took_p = least;
     return r->err;
 }
 
@@ -410,7 +406,7 @@ int fit_task_run(struct fit_ranks *r, const struct fit_task *task, const struct 
     double took = NAN; // some compilers do not see that success sets it
     const ptrdiff_t part = (ptrdiff_t)part_of(r, task, effort->round);
     shift(r, part);
-    const int err = time_task(r, task, effort->seconds, effort->batches, &took, &probed);
+    const int err = time_task(r, task, effort, &took, &probed);
     shift(r, -part);
     CLAB_TRY(err);
     *sample_p = (struct clab_sample){

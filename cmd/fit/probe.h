@@ -27,13 +27,11 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, struct fit_ranks *ranks_p);
 void fit_ranks_close(struct fit_ranks *ranks, struct clab_job *job);
 
-enum { FIT_BATCHES = 3 }; // per task and round
-
-// A task is timed for about so long, in so many batches, FIT_BATCHES at most, and in fewer if these take longer. Each round
-// has its data in other pages.
+// How a task is timed in a round: for about so long. Each round has its data in other pages.
 struct fit_effort {
     double seconds;
-    int batches, round;
+    int round;
+    bool hurried; // caches are warmed less
 };
 
 // Time one task; collective. *sample_p is set at rank 0; *probed_p is the placement of the cores, if it matters

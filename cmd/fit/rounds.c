@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rounds of all probes follow each other, so that a short disturbance of the machine affects one round only.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,15 @@
 
 enum { ROUNDS_AT_MOST = 64, CHUNK = 8 }; // room for; tasks between two looks at the progress
 
-static const double spent_on_tasks = 0.25; // of the time: the rest is their first turns, and looks at the cores
+static const double spent_on_tasks = 0.15; // of the time: the rest is their first turns, and looks at the cores
 static const double hurried_part = 0.5;    // of the time, by which the first round must end
 static const double fastest_part = 0.05;   // of a placement's samples: they show how fast its cores are
-static const double loose = 0.04;          // the half of a task's range, as a part of its median, that is too much
+static const double loose = 0.04;          // half the distance of FIT_ROUNDS samples' quartiles that is too much
 
-// Seconds per task, so that FIT_FEW_ROUNDS fit into half the time.
+// Seconds per task, so that FIT_ROUNDS fit into half the time.
 static double each_of(const struct fit_session *session, const struct fit_record *record)
 {
-    return 0.5 * spent_on_tasks * session->seconds / FIT_FEW_ROUNDS / record->ntasks;
+    return 0.5 * spent_on_tasks * session->seconds / FIT_ROUNDS / record->ntasks;
 }
 
 int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p)
@@ -78,19 +79,22 @@ static int samples_of(const struct fit_record *record, struct clab_placement_sam
     return n;
 }
 
-// Whether the task has too few samples, or such as differ too much.
+// Whether the task has too few samples, or such as differ too much. The interval of a median shrinks with the root of
+// their number.
 static bool is_loose(const struct fit_record *record, struct clab_placement_sample usual, bool places, int task)
 {
     double seconds[ROUNDS_AT_MOST];
     const int n = samples_of(record, usual, places, task, seconds);
-    return n < FIT_FEW_ROUNDS || (clab_quantile(seconds, n, 0.75) - clab_quantile(seconds, n, 0.25)) / 2 >
-                                     loose * clab_quantile(seconds, n, 0.5);
+    if (n < FIT_ROUNDS)
+        return true;
+    const double half = (clab_quantile(seconds, n, 0.75) - clab_quantile(seconds, n, 0.25)) / 2;
+    return half * sqrt((double)FIT_ROUNDS / n) > loose * clab_quantile(seconds, n, 0.5);
 }
 
 // ---- rounds --------------------------------------------------------------------------------------------------
 
-// What rank 0 decides of a task: it is timed in so many batches, or passed over, or the time is up.
-enum { PASS = 0, STOP = -1 };
+// What rank 0 decides of a task: it is timed, in a hurry or not, or passed over, or the time is up.
+enum decision { PASS, TIME, HURRY, STOP };
 
 struct course {
     const struct fit_session *session;
@@ -98,16 +102,16 @@ struct course {
     double begin;
 };
 
-static int decide(const struct course *course, const struct fit_record *record, int task)
+static enum decision decide(const struct course *course, const struct fit_record *record, int task)
 {
     const bool places = course->session->backend->protocols.memory;
     const double spent = (clab_now() - course->begin) / course->session->seconds;
     if (spent >= 1)
         return STOP;
-    if (record->nrounds >= FIT_FEW_ROUNDS && !is_loose(record, course->usual, places, task))
+    if (record->nrounds >= FIT_ROUNDS && !is_loose(record, course->usual, places, task))
         return PASS;
     const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (task + 1);
-    return is_late ? 1 : FIT_BATCHES;
+    return is_late ? HURRY : TIME;
 }
 
 static int say_too_slow(const struct course *course, const struct fit_record *record, int task)
@@ -135,9 +139,9 @@ static int run_round(const struct course *course, struct fit_ranks *ranks, struc
         CLAB_TRY(clab_broadcast(ranks->comm, &decided, &decided, 1, CLAB_I32, 0));
         if (decided == STOP && record->nrounds == 0)
             return ranks->rank == 0 ? say_too_slow(course, record, i) : CLAB_ETIMEOUT;
-        if (decided <= 0)
+        if (decided == PASS || decided == STOP)
             continue;
-        const struct fit_effort effort = {each, decided, record->nrounds};
+        const struct fit_effort effort = {each, record->nrounds, decided == HURRY};
         CLAB_TRY(fit_task_run(ranks, &record->tasks[i], &effort, &record->samples[first + i],
                               &record->all_probed[first + i]));
         ++*ntimed_p;

@@ -9,6 +9,7 @@
 
 #include "core/transport/backend.h"
 #include "core/base/machine/machine.h"
+#include "core/base/stats.h"
 #include "cmd/fit/probe.h"
 
 // One measurement.
@@ -24,7 +25,8 @@ struct fit_session {
     struct fit_reach reach;
 };
 
-enum { FIT_FEW_ROUNDS = 3 }; // of fewer, nothing tells how far probes are from themselves
+// Of fewer rounds nothing tells how far probes are from themselves; of so many there are intervals of 95 %.
+enum { FIT_FEW_ROUNDS = 3, FIT_ROUNDS = CLAB_INTERVAL_SAMPLES };
 
 // All samples, and a placement sample of the cores beside each.
 struct fit_record {
