@@ -51,8 +51,8 @@ struct wire {
     double half;           // from host to host, of a small message that finds the wire idle
     double o_send, o_recv; // of its cores
     double o_after, o_both;
-    size_t some;           // bytes of a few packets, beyond which the cores are busy by the byte
-    double some_after;     // s of the sender's core for those, after they are handed over
+    size_t some;           // bytes of a few packets
+    double some_each;      // s/B of the sender's core up to those, after they are handed over
     struct fit_line carry; // of longer ones: of the sender's core
     double core_recv;
 };
@@ -143,7 +143,7 @@ static struct wire wire_of(struct fit_round *r)
     const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
     w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
     w.some = next_carried(r);
-    w.some_after = fmax(w.o_after, time_at(r, CLAB_PROBE_CARRY, w.some) - w.o_send);
+    w.some_each = fit_at_least_0(time_at(r, CLAB_PROBE_CARRY, w.some) - w.o_send - w.o_after) / (double)w.some;
     w.carry = fit_line_through(r, CLAB_PROBE_CARRY, w.some, SIZE_MAX);
     w.core_recv = fit_at_least_0(fit_line_through(r, CLAB_PROBE_FETCH, 0, SIZE_MAX).slope);
     if (!is_held(&w, least, both))
@@ -185,7 +185,7 @@ static struct clab_segment some_of(const struct wire *w, const struct clab_segme
     s.gap_joined = s.gap_out = 0;
     s.gap_send = s.gap_recv = w->full;
     s.gap_acks = w->acks;
-    s.o_after = w->some_after;
+    s.core_send = w->some_each;
     return s;
 }
 

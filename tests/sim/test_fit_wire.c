@@ -82,6 +82,7 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
     assert_int_equal(clab_fit_round(s.all, s.n, &link, &net), CLAB_OK);
     assert_true(net.inter.present && !net.intra.present && net.nodes == 0 && net.ranks_per_node == 1);
     const struct clab_segment *found = net.inter.segments;
+    const double few = (18e-6 + 4096 * 3e-9 - (half - o_fetch + o_after)) / 4096; // s/B up to a few packets
     assert_int_equal(net.inter.nsegments, 7); // 64, 128 ... 1024 B of one packet, 4096 B, and more
     assert_close(net.inter.burst, bucket);
     assert_close(net.inter.alpha, half);
@@ -96,7 +97,7 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
         assert_close(found[i].gap_send, i < 5 ? byte : byte * 1514 / 1448);
         assert_close(found[i].gap, i < 5 ? 98 * byte : 65 * byte);
         assert_close(found[i].gap_acks, i < 5 ? 0 : acks);
-        assert_close(found[i].core_send, i < 6 ? 0 : 3e-9);
+        assert_close(found[i].core_send, i < 5 ? 0 : i == 5 ? few : 3e-9);
         assert_close(found[i].core_recv, i < 6 ? 0 : 0.2e-9);
         assert_true(i <= 1 || found[i].gap_out == 0);
     }
@@ -105,7 +106,7 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
     assert_true(found[0].gap_joined == 0 && found[5].gap_joined == 0 && found[6].gap_joined == 0);
     assert_close(found[2].gap_joined, on_wire(256) - 288. * 1514 / 1448 * byte);
     assert_close(found[4].o_after, o_after);
-    assert_close(found[5].o_after, 18e-6 + 4096 * 3e-9 - (half - o_fetch));
+    assert_close(found[5].o_after, o_after);
     assert_true(found[6].o_after == 0); // a long one's core is done before its wire
     assert_close(net.levels[0].copy[CLAB_BOTH], cost(1 << 20, 0, 0, CLAB_BOTH));
     assert_close(net.levels[0].add[CLAB_ALONE], cost(1 << 20, 2, 0, CLAB_ALONE));
