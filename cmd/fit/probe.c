@@ -317,6 +317,15 @@ static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, doubl
     return clab_broadcast(r->comm, &pace, pace_p, sizeof pace / sizeof(int), CLAB_I32, 0);
 }
 
+// Between hosts: after a rest in which a token bucket has room for the probe's messages again.
+static int sample_wire(struct fit_ranks *r, struct clab_placement_sample *probed)
+{
+    enum { BYTES = 2 * PROBE_WIRE_TURNS * 128 }; // with all headers
+    rest(short_rest + r->each * BYTES);
+    fit_meet(r);
+    return probe_wire(r->comm, probed);
+}
+
 // A placement sample and a batch. *whole_p: no other process took a rank's core during either (cmd/probe/placement.h).
 // Else there is no placement sample.
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
@@ -325,6 +334,8 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     const double before = probe_interruptions();
     if (r->comm->backend->protocols.memory)
         CLAB_TRY(probe_placement(r->comm, r->alone, r->probe_room, probed));
+    else
+        CLAB_TRY(sample_wire(r, probed));
     *took_p = time_batch(r, task, turns);
     double interruptions = probe_interruptions() - before;
     CLAB_TRY(r->err);

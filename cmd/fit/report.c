@@ -3,7 +3,8 @@
 //
 // A hypervisor moves a virtual machine's cores (cmd/probe/placement.h). We sort samples of shared memory by placement.
 // If a task has samples during which no neighbour slowed a core, only these count. We scale them to one speed. If every
-// probe ran in two placements, there are two profiles, and the first names the second. A wire has one profile.
+// probe ran in two placements, there are two profiles, and the first names the second. A wire has one profile, of samples
+// at one pace of the cores (session.h).
 
 #include <math.h>
 #include <stdio.h>
@@ -164,12 +165,14 @@ static void find_placed(const struct fit_session *s, const struct fit_record *re
         }
 }
 
-static void find_any(const struct fit_record *record, int task, struct task_samples *found)
+// On a wire: the samples at one pace of the cores; if there are none, all.
+static void find_at_pace(const struct fit_record *record, struct fit_pace pace, int task, struct task_samples *found)
 {
     found->is_there = true;
-    for (int i = task; i < record->ntasks * record->nrounds; i += record->ntasks)
-        if (record->samples[i].seconds > 0)
-            found->seconds[found->n++] = record->samples[i].seconds;
+    for (int all = 0; all < 2 && found->n == 0; all++)
+        for (int i = task; i < record->ntasks * record->nrounds; i += record->ntasks)
+            if (fit_pace_has(&pace, record, i) || (all && record->samples[i].seconds > 0))
+                found->seconds[found->n++] = record->samples[i].seconds;
 }
 
 // What nine tasks of ten have: the number of rounds.
@@ -206,22 +209,23 @@ static int fill(const struct fit_record *record, const struct task_samples *task
     return CLAB_OK;
 }
 
-// all: NULL on a wire, where every sample counts
+// all: NULL on a wire
 static int take_placed(const struct fit_session *s, const struct fit_record *record, const struct clab_placements *all,
                        int which, struct placement *p)
 {
     const int n = record->ntasks, rounds = record->nrounds;
     struct task_samples *tasks = calloc((size_t)n, sizeof *tasks);
     double *room = malloc((size_t)(n * rounds + n + rounds) * sizeof *room), *rest = room + n * rounds;
+    struct fit_pace pace = {0};
     int err = tasks && room ? CLAB_OK : CLAB_ENOMEM;
-    if (!err && all)
-        err = look_of(record, all, which, &p->probed);
+    if (!err)
+        err = all ? look_of(record, all, which, &p->probed) : fit_pace_find(record, &pace);
     for (int task = 0; task < n && !err; task++) {
         tasks[task].seconds = room + task * rounds;
         if (all)
             find_placed(s, record, all, which, p->probed, task, &tasks[task]);
         else
-            find_any(record, task, &tasks[task]);
+            find_at_pace(record, pace, task, &tasks[task]);
     }
     if (!err)
         err = fill(record, tasks, rest, p);

@@ -18,6 +18,7 @@ enum { ROUNDS_AT_MOST = 64, CHUNK = 8 }; // room for; tasks between two looks at
 static const double spent_on_tasks = 0.15; // of the time: the rest is their first turns, and looks at the cores
 static const double hurried_part = 0.5;    // of the time, by which the first round must end
 static const double fastest_part = 0.05;   // of a placement's samples: they show how fast its cores are
+static const double one_pace = 1.1;        // the factor within which round trips are of one pace
 static const double loose = 0.04;          // half the distance of FIT_ROUNDS samples' quartiles that is too much
 
 // Seconds per task, so that FIT_ROUNDS fit into half the time.
@@ -41,10 +42,32 @@ int fit_fastest_calls(const struct fit_record *record, const struct clab_placeme
     return CLAB_OK;
 }
 
+int fit_pace_find(const struct fit_record *record, struct fit_pace *pace_p)
+{
+    const int n = record->nrounds * record->ntasks;
+    double *lines = malloc((size_t)n * sizeof *lines);
+    int found = 0;
+    if (!lines)
+        return CLAB_ENOMEM;
+    for (int i = 0; i < n; i++)
+        if (record->all_probed[i].line > 0)
+            lines[found++] = record->all_probed[i].line;
+    const double pace = found ? clab_quantile(lines, found, 0.25) : 0;
+    free(lines);
+    *pace_p = (struct fit_pace){pace / one_pace, pace * one_pace};
+    return CLAB_OK;
+}
+
+bool fit_pace_has(const struct fit_pace *pace, const struct fit_record *record, int i)
+{
+    const double line = record->all_probed[i].line;
+    return record->samples[i].seconds > 0 && line > 0 && line >= pace->least && line <= pace->most;
+}
+
 // ---- which tasks need more ----------------------------------------------------------------------------------
 
 // The usual placement, by rank 0's placement samples; zeros if all were interrupted.
-static int find_usual(const struct fit_record *record, struct clab_placement_sample *usual_p)
+static int find_placed(const struct fit_record *record, struct clab_placement_sample *usual_p)
 {
     const int n = record->nrounds * record->ntasks;
     struct clab_placements all;
@@ -63,28 +86,40 @@ static int find_usual(const struct fit_record *record, struct clab_placement_sam
     return fit_fastest_calls(record, &all, 0, &usual_p->call);
 }
 
-// The task's samples that show what it takes: in shared memory those in the usual placement, with the cores at their
-// fastest. Returns how many.
-static int samples_of(const struct fit_record *record, struct clab_placement_sample usual, bool places, int task,
+// Rank 0: what samples count, by the rounds so far.
+struct usual {
+    bool places;                         // in shared memory: those in this placement, with the cores at their fastest
+    struct clab_placement_sample placed; // zeros: of no round, or all were interrupted
+    struct fit_pace pace;                // else: those at this pace
+};
+
+static bool counts(const struct fit_record *record, const struct usual *usual, int i)
+{
+    const struct clab_placements one = {1, {usual->placed.fresh}};
+    const struct clab_placement_sample probed = record->all_probed[i];
+    if (!usual->places)
+        return fit_pace_has(&usual->pace, record, i);
+    return record->samples[i].seconds > 0 && clab_fit_placement_of(&one, probed.fresh) == 0 &&
+           probe_is_calm(probed.call, usual->placed.call);
+}
+
+// The task's samples that count. Returns how many.
+static int samples_of(const struct fit_record *record, const struct usual *usual, int task,
                       double seconds[ROUNDS_AT_MOST])
 {
-    const struct clab_placements one = {1, {usual.fresh}};
     int n = 0;
-    for (int i = task; i < record->nrounds * record->ntasks; i += record->ntasks) {
-        const struct clab_placement_sample probed = record->all_probed[i];
-        if (record->samples[i].seconds > 0 &&
-            (!places || (clab_fit_placement_of(&one, probed.fresh) == 0 && probe_is_calm(probed.call, usual.call))))
+    for (int i = task; i < record->nrounds * record->ntasks; i += record->ntasks)
+        if (counts(record, usual, i))
             seconds[n++] = record->samples[i].seconds;
-    }
     return n;
 }
 
 // Whether the task has too few samples, or such as differ too much. The interval of a median shrinks with the root of
 // their number.
-static bool is_loose(const struct fit_record *record, struct clab_placement_sample usual, bool places, int task)
+static bool is_loose(const struct fit_record *record, const struct usual *usual, int task)
 {
     double seconds[ROUNDS_AT_MOST];
-    const int n = samples_of(record, usual, places, task, seconds);
+    const int n = samples_of(record, usual, task, seconds);
     if (n < FIT_ROUNDS)
         return true;
     const double half = (clab_quantile(seconds, n, 0.75) - clab_quantile(seconds, n, 0.25)) / 2;
@@ -98,17 +133,16 @@ enum decision { PASS, TIME, HURRY, STOP };
 
 struct course {
     const struct fit_session *session;
-    struct clab_placement_sample usual; // of the rounds before; zeros: of none
+    struct usual usual; // of the rounds before
     double begin;
 };
 
 static enum decision decide(const struct course *course, const struct fit_record *record, int task)
 {
-    const bool places = course->session->backend->protocols.memory;
     const double spent = (clab_now() - course->begin) / course->session->seconds;
     if (spent >= 1)
         return STOP;
-    if (record->nrounds >= FIT_ROUNDS && !is_loose(record, course->usual, places, task))
+    if (record->nrounds >= FIT_ROUNDS && !is_loose(record, &course->usual, task))
         return PASS;
     const bool is_late = record->nrounds == 0 && spent * record->ntasks > hurried_part * (task + 1);
     return is_late ? HURRY : TIME;
@@ -155,10 +189,12 @@ static int run_round(const struct course *course, struct fit_ranks *ranks, struc
 // All tasks a few times, and then those that need more, until none does or the time is up.
 static int run_rounds(const struct fit_session *session, struct fit_ranks *ranks, struct fit_record *record)
 {
-    struct course course = {.session = session, .begin = clab_now()};
+    struct course course = {
+        .session = session, .usual.places = session->backend->protocols.memory, .begin = clab_now()};
     for (int ntimed = 1; ntimed && record->nrounds < ROUNDS_AT_MOST;) {
-        if (ranks->rank == 0 && session->backend->protocols.memory && record->nrounds)
-            CLAB_TRY(find_usual(record, &course.usual));
+        if (ranks->rank == 0 && record->nrounds)
+            CLAB_TRY(course.usual.places ? find_placed(record, &course.usual.placed)
+                                         : fit_pace_find(record, &course.usual.pace));
         CLAB_TRY(run_round(&course, ranks, record, &ntimed));
     }
     return CLAB_OK;

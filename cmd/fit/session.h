@@ -45,6 +45,15 @@ void fit_record_free(struct fit_record *record);
 // seconds, since the minimum may be an outlier.  errors: CLAB_ENOMEM
 int fit_fastest_calls(const struct fit_record *record, const struct clab_placements *all, int which, double *seconds_p);
 
+// Between hosts the round trips beside the samples tell how fast the cores are. What counts is the fastest pace that a
+// quarter of the samples have.
+struct fit_pace {
+    double least, most; // s of half a round trip
+};
+//   errors: CLAB_ENOMEM
+int fit_pace_find(const struct fit_record *record, struct fit_pace *pace_p);
+bool fit_pace_has(const struct fit_pace *pace, const struct fit_record *record, int i); // sample i
+
 // Rank 0: write the samples, estimate, write the profile or both, and print them.
 //   errors: CLAB_EINVAL, CLAB_ENOMEM, CLAB_EIO
 int fit_report(const struct fit_session *session, const struct fit_record *record);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cmd/fit/probe.h"
+#include "cmd/fit/session.h"
 
 enum { BYTES = 64 << 10, TURNS = 300 }; // more than it takes until doubled floats are infinite
 
@@ -63,6 +63,24 @@ static int pass_one(struct clab_comm *comm, int rank)
     return status;
 }
 
+// Of round trips beside ten samples three are fast, one is quicker still, and one sample was interrupted.
+static void test_the_pace_is_the_fastest_that_a_quarter_has(void **state)
+{
+    (void)state;
+    static const double lines[] = {7.5, 6.2, 7.4, 6.1, 0, 7.6, 5, 6.3, 7.5, 7.4};
+    struct clab_sample samples[10];
+    struct clab_placement_sample all_probed[10] = {{0}};
+    const struct fit_record record = {.ntasks = 5, .nrounds = 2, .samples = samples, .all_probed = all_probed};
+    struct fit_pace pace;
+    for (int i = 0; i < 10; i++) {
+        samples[i] = (struct clab_sample){.seconds = i == 1 ? 0 : 1}; // the second was not timed
+        all_probed[i].line = lines[i];
+    }
+    assert_int_equal(fit_pace_find(&record, &pace), CLAB_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(fit_pace_has(&pace, &record, i), i == 3 || i == 7);
+}
+
 static void test_a_message_is_as_long_as_it_says(void **state)
 {
     (void)state;
@@ -78,6 +96,7 @@ static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_pace_is_the_fastest_that_a_quarter_has),
         cmocka_unit_test(test_a_message_is_as_long_as_it_says),
         cmocka_unit_test(test_probes_work_on_no_zeros_and_no_slow_values),
     };
