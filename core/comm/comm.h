@@ -29,7 +29,7 @@ struct clab_run_lane {
     int stage;      // of the lane
     bool under_way; // its transfers have been started
     bool over;      // its last stage has ended, and `out` is complete
-    bool is_filled; // `transfers` are those of its only stage, kept from the same call before
+    bool is_filled; // the transfers of its stages are kept from the same call before
     double begun;   // s of clab_seconds: this stage, where there is a trace
     int ntransfers;
     struct clab_transfer *transfers; // room for the program's widest stage
@@ -47,7 +47,7 @@ struct clab_run {
     bool non_temporal; // the call writes more than the caches hold: store around them
     struct clab_run_lane lanes[CLAB_MAX_LANES];
     int lanes_left;
-    struct clab_transfer *transfers; // (lanes, width)
+    struct clab_transfer *transfers; // (moves) of a short program, else (lanes, width)
     int transfer_room;
 };
 

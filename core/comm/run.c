@@ -83,12 +83,20 @@ static int place_regions(struct clab_comm *comm, const struct clab_work *work)
     return CLAB_OK;
 }
 
+// Whether each stage has transfers of its own, which are kept for the next time: in a short program.
+static bool keeps_all(const struct clab_program *program)
+{
+    enum { SHORT = 128 };
+    return program->nmoves <= SHORT;
+}
+
 static int reserve_transfers(struct clab_run *run)
 {
-    int lanes = run->program->problem.lanes, width = run->program->width;
-    if (lanes * width > run->transfer_room) {
+    const struct clab_program *program = run->program;
+    const int room = keeps_all(program) ? program->nmoves : program->problem.lanes * program->width;
+    if (room > run->transfer_room) {
         free(run->transfers);
-        run->transfer_room = lanes * width;
+        run->transfer_room = room;
         if (!(run->transfers = calloc((size_t)run->transfer_room, sizeof *run->transfers))) {
             run->transfer_room = 0;
             return CLAB_ENOMEM;
@@ -157,6 +165,8 @@ static int begin_stage(struct clab_comm *comm, struct clab_run_lane *lane, const
     lane->under_way = stage->transfers > 0;
     if (!lane->under_way)
         return CLAB_OK;
+    if (keeps_all(run->program))
+        lane->transfers = run->transfers + (stage->first + stage->before);
     if (!lane->is_filled)
         fill_transfers(run, lane, moves + stage->before);
     for (int i = 0; i < lane->ntransfers; i++) {
@@ -254,7 +264,8 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
     run->call = (uint16_t)(run->kind + (unsigned)work->sequence * 0x9E37); // odd: 65536 in sequence have different ones
     run->lanes_left = program->problem.lanes;
     for (int i = 0; i < program->problem.lanes; i++)
-        rewind_lane(&run->lanes[i], run->transfers + i * program->width, again && program->lanes[i].nstages == 1);
+        rewind_lane(&run->lanes[i], run->transfers + i * program->width,
+                    again && (keeps_all(program) || program->lanes[i].nstages == 1));
     comm->traffic.algorithm = work->algorithm->name;
     clab_comm_count(comm, program->messages, program->elements_sent * run->element_bytes,
                     program->elements_received * run->element_bytes, program->elements_across * run->element_bytes);
