@@ -38,8 +38,9 @@ struct fit_probe {
 static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes},
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way_call},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange_call},
@@ -55,6 +56,7 @@ static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh_reduce},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add},
+    {CLAB_PROBE_HOME, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_home},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_sum_both},
     {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
@@ -66,8 +68,9 @@ static const struct fit_probe memory_probes[] = {
 static const struct fit_probe wire_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
+    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes},
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
@@ -458,6 +461,8 @@ int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, st
     int err = probe_alone(comm, &r.alone);
     if (!err)
         err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
+    if (!err)
+        err = clab_comm_set_algorithm(r.alone, CLAB_ALLGATHER, "ring", CLAB_FIT_LANES);
     if (!err)
         err = alloc_values(job, room, &r.x);
     if (!err)

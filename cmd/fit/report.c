@@ -127,7 +127,8 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
         return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
     switch (sample->probe) {
     case CLAB_PROBE_CALL:
-    case CLAB_PROBE_STAGES: return sample->seconds / core;
+    case CLAB_PROBE_STAGES:
+    case CLAB_PROBE_LANED: return sample->seconds / core;
     case CLAB_PROBE_STREAM:
     case CLAB_PROBE_EXCHANGE: return call / core + (sample->seconds - call) / way;
     default: return sample->seconds / way;

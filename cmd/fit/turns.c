@@ -54,25 +54,45 @@ static struct clab_transfer receiving(const struct fit_ranks *r, char *to, size_
                                   .redop = CLAB_SUM};
 }
 
+// The executor keeps the transfers of a call for the next one. So do turns: those that are the same are not filled again.
+static struct clab_transfer *keep_sending(struct fit_ranks *r, const char *from, size_t bytes)
+{
+    struct clab_transfer *t = &r->transfers[r->lane][0];
+    if (t->src != from || t->bytes != bytes)
+        *t = sending(r, from, bytes);
+    return t;
+}
+
+static struct clab_transfer *keep_receiving(struct fit_ranks *r, char *to, size_t bytes, const char *with)
+{
+    struct clab_transfer *t = &r->transfers[r->lane][1];
+    if (t->dst != to || t->src != with || t->bytes != bytes)
+        *t = receiving(r, to, bytes, with);
+    return t;
+}
+
 static void send(struct fit_ranks *r, const char *from, size_t bytes)
 {
-    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes)}, 1);
+    run_transfers(r, keep_sending(r, from, bytes), 1);
 }
 
 static void receive(struct fit_ranks *r, char *to, size_t bytes, const char *with)
 {
-    run_transfers(r, (struct clab_transfer[]){receiving(r, to, bytes, with)}, 1);
+    run_transfers(r, keep_receiving(r, to, bytes, with), 1);
 }
 
 static void exchange(struct fit_ranks *r, const char *from, char *to, size_t bytes, const char *with)
 {
-    run_transfers(r, (struct clab_transfer[]){sending(r, from, bytes), receiving(r, to, bytes, with)}, 2);
+    keep_receiving(r, to, bytes, with);
+    run_transfers(r, keep_sending(r, from, bytes), 2);
 }
 
 void fit_meet(struct fit_ranks *r)
 {
     float token = 0;
-    exchange(r, (char *)&token, r->z, sizeof token, NULL);
+    struct clab_transfer tokens[] = {sending(r, (char *)&token, sizeof token),
+                                     receiving(r, r->z, sizeof token, NULL)};
+    run_transfers(r, tokens, 2);
 }
 
 void fit_tell(struct fit_ranks *r)
@@ -127,6 +147,15 @@ void fit_turn_stages(struct fit_ranks *r, size_t bytes)
         r->err = clab_barrier(r->alone);
 }
 
+void fit_turn_laned(struct fit_ranks *r, size_t bytes)
+{
+    static const float in;
+    float out;
+    (void)bytes;
+    if (!r->err)
+        r->err = clab_allgather(r->alone, &in, &out, 1, CLAB_F32);
+}
+
 // Rank 0 to rank 1.
 static void one_way(struct fit_ranks *r, size_t bytes, const char *with)
 {
@@ -163,7 +192,7 @@ void fit_turn_one_way_add(struct fit_ranks *r, size_t bytes)
 
 void fit_turn_lanes(struct fit_ranks *r, size_t bytes)
 {
-    for (r->lane = 0; r->lane < FIT_LANES; r->lane++)
+    for (r->lane = 0; r->lane < CLAB_FIT_LANES; r->lane++)
         one_way(r, bytes, NULL);
     r->lane = 0;
 }
@@ -229,6 +258,20 @@ void fit_turn_exchange_fresh(struct fit_ranks *r, size_t bytes)
 void fit_turn_exchange_fresh_reduce(struct fit_ranks *r, size_t bytes)
 {
     exchange_fresh(r, bytes, r->rank == 1 ? r->x : NULL);
+}
+
+// Its copies go to memory of few bytes, which stays in the nearest cache.
+static void read_again(const struct fit_ranks *r, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PROBE_ROOM)
+        r->comm->backend->device->copy(r->probe_room, r->y + at, bytes - at < PROBE_ROOM ? bytes - at : PROBE_ROOM);
+}
+
+void fit_turn_exchange_home(struct fit_ranks *r, size_t bytes)
+{
+    exchange(r, r->y, r->z, bytes, NULL);
+    read_again(r, bytes);
+    r->comm->backend->device->copy(r->y, r->z, bytes);
 }
 
 void fit_turn_copy(struct fit_ranks *r, size_t bytes)

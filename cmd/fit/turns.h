@@ -5,8 +5,9 @@
 #pragma once
 
 #include "core/comm/comm.h"
+#include "sim/fit/fit.h"
 
-enum { FIT_LANES = 8, FIT_STREAM = 4 }; // that turn_lanes goes round; messages of turn_stream
+enum { FIT_STREAM = 4 }; // messages of turn_stream
 
 struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
@@ -16,6 +17,7 @@ struct fit_ranks {
     char *probe_room;  // for cmd/probe/placement.h
     bool turned;       // y and z have changed places
     int lane;          // of all messages
+    struct clab_transfer transfers[CLAB_FIT_LANES][2]; // of each lane: what was sent last, and what was received
     double clock_cost; // s that reading the clock takes
     double each;       // s/B of a wire, about
     int err;
@@ -23,8 +25,8 @@ struct fit_ranks {
 
 typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
 
-// Without messages: a call that has no stage, one whose stages are empty; a copy by rank 0, by both.
-fit_turn fit_turn_call, fit_turn_stages, fit_turn_copy, fit_turn_copy_both;
+// Without messages: a call that has no stage, one whose stages are empty, one on many lanes; a copy by rank 0, by both.
+fit_turn fit_turn_call, fit_turn_stages, fit_turn_laned, fit_turn_copy, fit_turn_copy_both;
 // z = z + z, by rank 0, by both; the same, and then rank 0 sends z to rank 1, or both send it. The sum touches no memory
 // but z.
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
@@ -40,6 +42,8 @@ fit_turn fit_turn_one_way_call, fit_turn_exchange_call;
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
 fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
+// z = y of the other; then each reads its own y again, and y = z. So y has been read by both when it is written.
+fit_turn fit_turn_exchange_home;
 
 // Seconds that rank 0 needs to look for a message that has not come. Rank 1 sends it afterwards.
 double fit_time_poll(struct fit_ranks *ranks);

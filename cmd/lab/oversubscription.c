@@ -119,7 +119,7 @@ double lab_oversubscribed_predict(const struct lab_context *context, const struc
     const struct lab_counts c = lab_count(problem, algorithm);
     const struct clab_level level =
         level_of(context, LAB_AFTER, problem->nranks, 2, problem->count * clab_type_bytes(CLAB_F32));
-    const double work = c.copied * level.pull_summed[CLAB_BOTH] + // the copies are of sums
+    const double work = c.copied * level.pull[CLAB_FRESH][CLAB_BOTH] +
                         c.reduced[CLAB_KEPT] * level.reduce[CLAB_KEPT][CLAB_BOTH] +
                         c.reduced[CLAB_FRESH] * level.reduce[CLAB_FRESH][CLAB_BOTH];
     return time_of(context, problem->nranks, work, c.stages);

@@ -15,7 +15,7 @@
 
 #include "core/program/layout.h"
 
-enum { CACHE_NOBODY = -1, CACHE_NOBODY_SUM = -2 }; // no peer has read the copy there; the sum there
+enum { CACHE_NOBODY = -1 }; // no peer has read what lies there
 
 struct cache_state {
     double *touched; // (nranks) bytes that the rank's peers have touched so far
@@ -45,13 +45,13 @@ static inline float *cache_state_entries(const struct cache_state *cache, const 
     return entries + cache->at + (layout_chunks(l, span) - l->chunks);
 }
 
-// Record a write to the span in `region`: of a copy, or of a sum.
+// Record a write to the span in `region`.
 static inline void cache_state_write(const struct cache_state *cache, const struct layout *l, struct clab_span span,
-                                     enum clab_region region, bool is_sum)
+                                     enum clab_region region)
 {
     float *entries = cache_state_entries(cache, l, span, region);
     for (int i = 0; entries && i < span.count; i++)
-        entries[i] = is_sum ? CACHE_NOBODY_SUM : CACHE_NOBODY;
+        entries[i] = CACHE_NOBODY;
 }
 
 // The entries of the span's first *n_p chunks, which lie in one region; NULL: that region is `in`.
@@ -66,20 +66,6 @@ static inline float *cache_state_now(const struct cache_state *cache, const stru
 static inline struct clab_span cache_state_rest(struct clab_span span, int n)
 {
     return (struct clab_span){span.buffer, span.first + n, span.count - n};
-}
-
-// Whether a chunk of the span is a sum that no peer has read.
-static inline bool cache_state_is_sum(const struct cache_state *cache, const struct layout *l, struct clab_span span)
-{
-    if (!cache->home || span.buffer == CLAB_INPUT)
-        return false;
-    for (int n; span.count > 0; span = cache_state_rest(span, n)) {
-        const float *entries = cache_state_now(cache, l, span, &n);
-        for (int i = 0; entries && i < n; i++)
-            if (entries[i] == CACHE_NOBODY_SUM)
-                return true;
-    }
-    return false;
 }
 
 // Count `bytes` more that the rank's peers touch.

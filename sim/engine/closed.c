@@ -71,8 +71,8 @@ double clab_engine_estimate(const struct clab_problem *problem, const struct cla
         add_dearest(&net->tiers[i], &message, &byte);
     message += MOST_HOPS * net->topology.hop;
     for (int i = 0; i < net->nlevels; i++) {
-        byte = fmax(byte, fmax(net->levels[i].pull[CLAB_FRESH][CLAB_BOTH], net->levels[i].pull_summed[CLAB_BOTH]) +
-                              net->levels[i].copy[CLAB_BOTH]);
+        byte = fmax(byte, net->levels[i].pull[CLAB_FRESH][CLAB_BOTH] +
+                              fmax(net->levels[i].copy_shared[CLAB_BOTH], net->levels[i].copy[CLAB_BOTH]));
         gamma = fmax(gamma, fmax(net->levels[i].reduce[CLAB_FRESH][CLAB_BOTH], net->levels[i].add_fresh[CLAB_BOTH]));
     }
     double call = net->call + (double)cost.rounds * lanes * (message + net->stage + net->lane) +

@@ -9,25 +9,21 @@
 
 // The extra cost of a written byte whose cache line a peer may hold, in s.
 struct taking {
-    double pull, summed; // written by a pull or copy; by a pull or copy of a sum
-    double reduce, add;  // written by a reduction to a third buffer; by one that adds in place
+    double pull;        // written by a pull or copy
+    double reduce, add; // written by a reduction to a third buffer; by one that adds in place
 };
 
 // `since`: bytes that the peer has touched since it read the data that is overwritten now, on average. (The probes of
-// fresh data overwrite data after the peer has touched half of their level.) Data that has left the shared cache is in
-// no cache.
+// fresh data overwrite data after the peer has touched half of their level.)
 static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
     const struct clab_level *l = &s->fresh;
     const size_t footprint = since > 1 ? (size_t)(2 * since) : 1;
-    if (s->net->shared_cache > 0 && footprint >= s->net->shared_cache)
-        return (struct taking){0};
     if (s->fresh_footprint != footprint) {
         s->fresh = clab_net_level(s->net, footprint);
         s->fresh_footprint = footprint;
     }
     return (struct taking){later(0, l->pull[CLAB_FRESH][load] - l->pull[CLAB_KEPT][load]),
-                           later(0, l->pull_summed[load] - l->pull[CLAB_KEPT][load]),
                            later(0, l->reduce[CLAB_FRESH][load] - l->reduce[CLAB_KEPT][load]),
                            later(0, l->add_fresh[load] - l->add[load])};
 }
@@ -44,20 +40,17 @@ static struct taking taking_of(const struct turn *t, struct clab_span dst, enum 
     return taking_back(s, since + (double)bytes + meanwhile / 2, s->load);
 }
 
-// The extra cost of writing data that both ranks have read. Its lines are in the shared state, even after both cores
-// have evicted them. Measured between near cores of a virtual machine (AMD EPYC), 2026-11-22, by copies and sums in
-// steps: such a byte cost 75 to 108 ps to write instead of 21, up to the size of the shared cache.
-#define CERTAIN_PART   0.25 // data up to this part of a core's own cache is in that cache for certain
-#define TOUCHED_TIMES  5    // n bytes are copied home after the ranks have touched this times n
-#define NONE_LEFT_PART 1.5  // no line is left once this part of the shared cache is touched; all are at 1 less
-static struct taking taking_shared(struct full *s, size_t bytes, enum clab_load load)
+// The load at a call's begin and end: the other ranks are assumed to copy, too.
+static enum clab_load load_at_home(const struct full *s)
 {
-    const double n = (double)bytes, own = (double)s->net->core_cache, near = own > 0 ? CERTAIN_PART * own : n;
-    const double cache = (double)s->net->shared_cache;
-    const double left = cache > 0 ? NONE_LEFT_PART - TOUCHED_TIMES * n / cache : 1;
-    const double held = left > 1 ? 1 : later(0, left);
-    struct taking taking = taking_back(s, n < near ? n : near, load);
-    return (struct taking){held * taking.pull, held * taking.summed, held * taking.reduce, held * taking.add};
+    return s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE;
+}
+
+// The extra cost of writing data that both ranks have read. Its lines are in the shared state, even after both cores
+// have evicted them.
+static double taking_shared(const struct full *s, enum clab_load load)
+{
+    return later(0, s->level.copy_shared[load] - s->level.copy[load]);
 }
 
 // Record that the receiver reads the message of `step` from this rank's memory, if it pulls.
@@ -83,13 +76,14 @@ FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, 
         return taking_of(t, dst, region, bytes, meanwhile);
     if (cache_state_since(&s->cache, l, dst, region) < 0)
         return (struct taking){0};
-    return taking_shared(s, bytes, s->load);
+    const double taken = taking_shared(s, load_at_home(s));
+    return (struct taking){taken, taken, taken};
 }
 
 // A copy or a sum has landed in `dst`, in `region`.
-static void settle(struct full *s, struct clab_span dst, enum clab_region region, bool is_sum)
+static void settle(struct full *s, struct clab_span dst, enum clab_region region)
 {
-    cache_state_write(&s->cache, &s->layout, dst, region, is_sum);
+    cache_state_write(&s->cache, &s->layout, dst, region);
     layout_settle(&s->layout, dst, region);
 }
 
@@ -102,12 +96,6 @@ static double copy_bytes(const struct turn *t, double from, size_t bytes, enum c
     if (!bytes)
         return from;
     return price_core(t, from, full_cost(t->s, bytes, t->s->level.copy[load] + more), PART_BANDWIDTH, MODE_ANY);
-}
-
-// The load at a call's begin and end: the other ranks are assumed to copy, too.
-static enum clab_load load_at_home(const struct full *s)
-{
-    return s->problem->nranks > 1 ? CLAB_BOTH : CLAB_ALONE;
 }
 
 // Copy `bytes` before messages leave, at `more` seconds per byte than a plain copy; peers touch `touched` meanwhile.
@@ -131,7 +119,7 @@ static size_t bring_home(struct full *s, int (*next)(const struct layout *, int)
     size_t bytes = 0;
     for (int c = next(l, 0); c >= 0; c = next(l, c + 1)) {
         const struct clab_span chunk = {CLAB_DATA, c, 1};
-        settle(s, chunk, layout_home(l, chunk), false);
+        settle(s, chunk, layout_home(l, chunk));
         bytes += slices_bytes(&s->slices, l->lane, c, 1);
     }
     return bytes;
@@ -151,7 +139,7 @@ static void combine(const struct turn *t, const struct clab_step *step, size_t b
     copy_before(t, bytes, touched, 0);
     t->l->clock = price_core(t, t->l->clock, full_cost(s, bytes, more + (in_place ? taking.add : taking.reduce)),
                              PART_REDUCE, MODE_ANY);
-    settle(s, step->dst, region, true);
+    settle(s, step->dst, region);
 }
 
 // The copy that `step` makes before messages leave: a COPY or COMBINE, or the packing of a send.
@@ -169,7 +157,7 @@ static void copy(const struct turn *t, const struct clab_step *step)
     } else {
         const enum clab_region region = layout_choose(&s->layout, step->dst);
         copy_before(t, bytes, touched, taking_of(t, step->dst, region, bytes, touched).pull);
-        settle(s, step->dst, region, false);
+        settle(s, step->dst, region);
     }
 }
 
@@ -222,7 +210,7 @@ static void pass_stage(struct full *s, int rank, int lane, int nsteps)
             const struct clab_span dst = s->steps[i].dst;
             if (sends && receives)
                 cache_state_touch(&s->cache, rank, 2 * (double)span_bytes(s, lane, dst));
-            settle(s, dst, layout_choose(l, dst), s->steps[i].op == CLAB_RECV_REDUCE || s->steps[i].op == CLAB_COMBINE);
+            settle(s, dst, layout_choose(l, dst));
         }
     layout_end_stage(l, s->steps, nsteps);
 }
@@ -263,17 +251,6 @@ static size_t bytes_alternated(const struct full *s)
     return bytes;
 }
 
-// How much more a byte costs that is copied to a place that both ranks have read: as much as fresh data. If the sums
-// lie in the cores' own caches, what sums cost more is added. Up to CERTAIN_PART of such a cache, all sums lie there.
-// From half of it on none do, since the cache must hold both places of a chunk.
-static double more_at_home(struct full *s, size_t bytes)
-{
-    const struct taking taking = taking_shared(s, bytes, load_at_home(s)); // what lies there are sums
-    const double own = (double)s->net->core_cache, most = own / 2, least = CERTAIN_PART * own, n = (double)bytes;
-    const double in_cache = n <= least || own == 0 ? 1 : later(0, (most - n) / (most - least));
-    return taking.pull + in_cache * taking.summed;
-}
-
 // What is copied to `out` at the end of a lane.
 static void price_finish(const struct turn *t)
 {
@@ -286,10 +263,9 @@ static void price_finish(const struct turn *t)
         copy_aside(t);
         t->l->clock = later(t->l->clock, t->l->end);
     }
-    const double more = shared ? more_at_home(s, shared) : 0;
     if (bytes)
         cache_state_touch(&s->cache, t->rank, 2 * (double)bytes);
-    t->l->clock = copy_bytes(t, t->l->clock, shared, load_at_home(s), more);
+    t->l->clock = copy_bytes(t, t->l->clock, shared, load_at_home(s), taking_shared(s, load_at_home(s)));
     t->l->clock = copy_bytes(t, t->l->clock, bytes - shared, load_at_home(s), 0);
     if (s->recorder)
         recorder_clock(t);

@@ -86,7 +86,6 @@ FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mod
     kept->dst = message->dst;
     kept->lane = message->lane;
     kept->landed = message->landed;
-    kept->summed = message->summed;
     kept->joins = message->joins;
     if (RECORDS(s, mode))
         recorder_keep(s, index);

@@ -104,8 +104,8 @@ static bool minds_reads(const struct clab_net *net)
     for (const struct clab_level *l = net->levels; l < net->levels + net->nlevels; l++)
         for (int load = 0; load < CLAB_LOADS; load++)
             if (l->pull[CLAB_FRESH][load] > l->pull[CLAB_KEPT][load] ||
-                l->pull_summed[load] > l->pull[CLAB_KEPT][load] ||
-                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load] || l->add_fresh[load] > l->add[load])
+                l->reduce[CLAB_FRESH][load] > l->reduce[CLAB_KEPT][load] || l->add_fresh[load] > l->add[load] ||
+                l->copy_shared[load] > l->copy[load])
                 return true;
     return false;
 }
@@ -252,8 +252,8 @@ static struct clab_level level_of(const struct clab_net *net, const struct clab_
                             sums = clab_net_level(net, least(all, core + core / 3));
     struct clab_level level = alone;
     level.copy[CLAB_BOTH] = both.copy[CLAB_BOTH];
+    level.copy_shared[CLAB_BOTH] = both.copy_shared[CLAB_BOTH];
     level.add[CLAB_BOTH] = both.add[CLAB_BOTH];
-    level.pull_summed[CLAB_BOTH] = both.pull_summed[CLAB_BOTH];
     level.add_fresh[CLAB_BOTH] = both.add_fresh[CLAB_BOTH];
     for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
         level.pull[touch][CLAB_BOTH] = both.pull[touch][CLAB_BOTH];

@@ -141,10 +141,8 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         .dst = full_representative(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
     };
-    if (mode == MODE_ANY && s->has_levels) {
-        message.summed = cache_state_is_sum(&s->cache, &s->layout, step->src);
+    if (mode == MODE_ANY && s->has_levels)
         lend(s, step, s->load);
-    }
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += cost->waits;
@@ -259,8 +257,7 @@ static bool adds(const struct layout *l, struct clab_span dst, enum clab_region 
 
 // What `bytes` that `step` receives into `region` cost a core, where they are pulled. Reading lines that a peer has
 // just written costs little more; writing lines that a peer has read does.
-static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes,
-                             bool summed)
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes)
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
@@ -271,10 +268,9 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const struct taking taking = taking_at(t, step->dst, region, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(in_place ? kept->add : kept->reduce[CLAB_KEPT], share);
-    const double more = in_place ? taking.add : taking.reduce; // alone, who made the sum has paid for its lines
-    const double taken = summed && s->load == CLAB_BOTH ? taking.summed : taking.pull;
+    const double more = in_place ? taking.add : taking.reduce;
     cache_state_touch(&s->cache, t->rank, touched);
-    return (struct rates){reduces ? pull : pull + taken, later(0, reduce + more - pull)};
+    return (struct rates){reduces ? pull : pull + taking.pull, later(0, reduce + more - pull)};
 }
 
 // What the bytes of a message cost the core that takes them, in s.
@@ -284,13 +280,13 @@ struct work {
 
 // `region`: where it lands.
 FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, enum clab_region region,
-                                const struct loggp_cost *cost, bool summed, enum mode mode)
+                                const struct loggp_cost *cost, enum mode mode)
 {
     struct full *s = t->s;
     if (mode != MODE_ANY || !s->has_levels)
         return (struct work){cost->recv, 0, cost->reduce};
     const struct clab_segment *segment = cost->segment;
-    struct rates rates = rates_of(t, step, region, cost->bytes, summed);
+    struct rates rates = rates_of(t, step, region, cost->bytes);
     double reduce = full_cost(s, cost->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){cost->recv, 0, reduce};
@@ -385,7 +381,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     const struct clab_link *link = cost->link;
     const struct layout *l = mode == MODE_ANY && s->has_levels ? &s->layout : NULL;
     const enum clab_region region = l ? layout_choose(l, step->dst) : CLAB_OUT;
-    struct work work = work_of(t, step, region, cost, message->summed, mode);
+    struct work work = work_of(t, step, region, cost, mode);
     double fixed = fixed_of(s, cost, s->load);
     bool by_socket = mode == MODE_ANY && cost->buffers && !s->transfers;
     if (RECORDS(s, mode))
@@ -398,7 +394,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     if (l) {
         if (layout_unpacks(l, step))
             end = copy_bytes(t, end, cost->bytes, s->load, 0);
-        settle(s, step->dst, region, step->op == CLAB_RECV_REDUCE);
+        settle(s, step->dst, region);
     }
     if (RECORDS(s, mode))
         recorder_landed(t, message, end, cost->waits ? cost->latency : 0);

@@ -77,7 +77,7 @@ static void halve_copies(struct clab_net *net)
         struct clab_level *l = &net->levels[i];
         for (int load = 0; load < CLAB_LOADS; load++) {
             l->copy[load] /= 2;
-            l->pull_summed[load] /= 2;
+            l->copy_shared[load] /= 2;
             for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
                 l->reduce[touch][load] -= l->pull[touch][load] / 2; // what it is more than a pull stays
                 l->pull[touch][load] /= 2;

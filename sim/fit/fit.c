@@ -13,8 +13,8 @@
 enum { LANE_BYTES = 8 }; // of LANES' messages
 
 static const char *const probe_names[CLAB_PROBES] = {
-    "call",   "stages", "post",  "stream", "pingpong", "exchange", "copy",  "pull",
-    "reduce", "add",    "lanes", "sum",    "rest",     "fetch",    "carry", "summed",
+    "call",   "stages", "laned", "post", "stream", "pingpong", "exchange", "copy", "pull",
+    "reduce", "add",    "lanes", "sum",  "rest",   "fetch",    "carry",    "home", "summed",
 };
 
 const char *clab_probe_name(enum clab_probe probe)
@@ -99,6 +99,14 @@ static double fit_stage(struct fit_round *r, double call)
     return stages > 0 ? fit_at_least_0(seconds - call) / stages : 0;
 }
 
+// What a message on the next lane takes more than one on the same; and what a call takes for each lane that has none.
+static double fit_lane(struct fit_round *r, double call)
+{
+    const double message = fit_time(r, CLAB_PROBE_LANES) - stream_at(r, LANE_BYTES);
+    const double empty = (fit_time(r, CLAB_PROBE_LANED) - call) / (CLAB_FIT_LANES - 1);
+    return fit_at_least_0(message) + fit_at_least_0(empty);
+}
+
 // A time is needed of every sample; a post may be less than the clock that it is measured by.
 static int check_samples(const struct clab_sample *samples, int n)
 {
@@ -124,7 +132,7 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_f
     net.call = fit_time(&r, CLAB_PROBE_CALL);
     net.stage = fit_stage(&r, net.call);
     (link->protocols->memory ? fit_memory : fit_wire)(&r, &net, to);
-    net.lane = fit_at_least_0(fit_time(&r, CLAB_PROBE_LANES) - stream_at(&r, LANE_BYTES));
+    net.lane = fit_lane(&r, net.call);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");
         r.err = CLAB_EINVAL;

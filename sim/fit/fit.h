@@ -15,10 +15,13 @@
 #include "core/base/protocols.h"
 #include "sim/net/net.h"
 
+enum { CLAB_FIT_LANES = 8 }; // that messages of probes take turns on
+
 // What is timed, in seconds a message or copy.
 enum clab_probe {
     CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
     CLAB_PROBE_STAGES,   // another one, whose stages are there, but have nothing to do: a barrier by tree
+    CLAB_PROBE_LANED,    // another one, on CLAB_FIT_LANES lanes without stages
     CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
     CLAB_PROBE_STREAM,   // messages one way, many in a row; in shared memory with a CALL after each
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile
@@ -33,6 +36,7 @@ enum clab_probe {
     CLAB_PROBE_REST,   // half a round trip of a message that finds the wire idle for a while
     CLAB_PROBE_FETCH,  // the receiver's time for a message that has come before
     CLAB_PROBE_CARRY,  // the sender's core for a message: until it is handed over, and what the kernel takes of it then
+    CLAB_PROBE_HOME,   // an exchange; each reads again what it sent, and copies there what it received
     CLAB_PROBE_SUMMED, // SUM, then z as a message, until the sender learns that it was fetched; both: an exchange
     CLAB_PROBES
 };

@@ -34,7 +34,8 @@ static double at(struct fit_line line, double bytes)
 }
 
 // Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, bytes as well, since
-// each has to get back lines that the other has; and the rest of half a round trip is the way between them.
+// each has to get back lines that the other has; and the rest of half a round trip is the way between them. A stream is
+// no faster than its sender, which asks for lines ahead there, and does not in the few messages of a post.
 static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size_t low, size_t high)
 {
     struct fit_line post = fit_line_through(r, CLAB_PROBE_POST, low, high),
@@ -42,8 +43,9 @@ static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size
     struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, low, high),
                     both = line_of_paced(r, CLAB_PROBE_EXCHANGE, low, high);
     const double middle = (double)(low + high) / 2;
-    segment->o_send = fit_at_least_0(post.start);
-    segment->gap_send = fmin(post.slope, way.slope);
+    const struct fit_line sent = at(post, middle) < at(stream, middle) ? post : stream;
+    segment->o_send = fit_at_least_0(sent.start);
+    segment->gap_send = fmin(sent.slope, way.slope);
     segment->gap_recv = stream.slope;
     const double rest = at(way, middle) - segment->o_send - middle * (segment->gap_send + segment->gap_recv);
     segment->o_recv = fit_at_least_0(fmin(stream.start, rest));
@@ -116,15 +118,22 @@ static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, si
     return per_byte(s, summed, summed->seconds - sum->seconds, false);
 }
 
-// What a core pays that pulls a peer's sums, and what one pays that adds to lines that a peer has read. Each probe of
-// sums has more in it than an addition's taking back: SUMMED a pull of lines that were just summed, the fresh REDUCE a
-// third buffer, which fills the caches first. The lesser of them is nearest.
+// Who sums takes back the lines that a peer has read, and reading a peer's sums costs what other fresh data does. So what
+// the probe of sums has more than a pull is the sum's. It has a pull of lines that were just summed in it. The fresh
+// REDUCE has a third buffer instead, which fills the caches first: alone, the lesser of them is nearest. Of both, one
+// rank of REDUCE only copies.
 static void fit_sums(struct clab_level *level, enum clab_load load, double sums)
 {
-    const double taken =
-        fmin(sums - level->pull[CLAB_KEPT][load], level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
-    level->pull_summed[load] = fmax(level->pull[CLAB_FRESH][load], sums);
-    level->add_fresh[load] = level->add[load] + fit_at_least_0(taken);
+    const double taken = sums - level->pull[CLAB_KEPT][load],
+                 reduced = level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load];
+    level->add_fresh[load] = level->add[load] + fit_at_least_0(load == CLAB_ALONE ? fmin(taken, reduced) : taken);
+}
+
+// A copy to where both ranks have read: what an exchange and two copies more cost than such ones of kept data.
+static double copy_of_shared(struct fit_round *r, const struct clab_segment *s, const struct clab_level *level)
+{
+    const double home = pull_of(r, s, CLAB_PROBE_HOME, level->bytes, CLAB_FRESH, CLAB_BOTH);
+    return home - level->pull[CLAB_KEPT][CLAB_BOTH] - level->copy[CLAB_BOTH];
 }
 
 static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)
@@ -140,6 +149,7 @@ static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t 
         }
         fit_sums(level, load, pull_of_sums(r, s, bytes, load));
     }
+    level->copy_shared[CLAB_BOTH] = fmax(level->copy[CLAB_BOTH], copy_of_shared(r, s, level));
 }
 
 static void fit_levels(struct fit_round *r, struct clab_net *net, const struct clab_link *link)

@@ -74,8 +74,8 @@ static const struct {
 } fresh_costs[] = {
     {offsetof(struct clab_level, pull[CLAB_FRESH]), offsetof(struct clab_level, pull[CLAB_KEPT])},
     {offsetof(struct clab_level, reduce[CLAB_FRESH]), offsetof(struct clab_level, reduce[CLAB_KEPT])},
-    {offsetof(struct clab_level, pull_summed), offsetof(struct clab_level, pull[CLAB_KEPT])},
     {offsetof(struct clab_level, add_fresh), offsetof(struct clab_level, add)},
+    {offsetof(struct clab_level, copy_shared), offsetof(struct clab_level, copy)},
 };
 
 // The cost that lies `cost` bytes into level `l` of a part of the fit.
@@ -94,13 +94,15 @@ static void take_lesser(struct clab_fit *fit, int l, size_t cost)
         *cost_at(parts[i], l, cost) = *cost_at(parts[i], l + 1, cost);
 }
 
-// Of the level `l`: as the next smaller one, or as data that is kept, where it would be more than twice the dearer of
-// them.
+enum { JUMP = 4 }; // times: cores far apart, a pull of fresh data has jumped by 2.7 where a core's own cache ends
+
+// Of the level `l`: as the next smaller one, or as data that is kept, where it would be more than JUMP times the dearer
+// of them.
 static void take_dearer(struct clab_fit *fit, int l, size_t fresh, size_t kept)
 {
     struct clab_net *const parts[] = {&fit->median, &fit->low, &fit->high};
     const double before = *cost_at(&fit->median, l - 1, fresh), same = *cost_at(&fit->median, l, kept);
-    if (*cost_at(&fit->median, l, fresh) <= 2 * fmax(before, same))
+    if (*cost_at(&fit->median, l, fresh) <= JUMP * fmax(before, same))
         return;
     for (int i = 0; i < 3; i++)
         *cost_at(parts[i], l, fresh) = before > same ? *cost_at(parts[i], l - 1, fresh) : *cost_at(parts[i], l, kept);
@@ -117,7 +119,7 @@ static void calm_levels(struct clab_fit *fit)
 }
 
 // Data that was just written comes from the other core's cache or from memory: from level to level its cost changes by
-// less than two times. Where it seems to change more, another program had a core during each turn of the probe, which
+// less than JUMP. Where it seems to change more, another program had a core during each turn of the probe, which
 // takes some milliseconds at a large level.
 static void calm_fresh_levels(struct clab_fit *fit)
 {

@@ -87,6 +87,7 @@ const struct net_key net_keys[] = {
     SEGMENT(buffers, NET_YES_NO, false),
     SEGMENT(memory, NET_YES_NO, false),
     LEVEL("copy", true, copy),
+    LEVEL("copy_shared", false, copy_shared),
     LEVEL("pull", false, pull[CLAB_KEPT]),
     LEVEL("pull_fresh", false, pull[CLAB_FRESH]),
     LEVEL("pull_summed", false, pull_summed),

@@ -103,9 +103,12 @@ static double add_fresh_of(const struct clab_level *level, enum clab_load load)
     return level->add[load] + fmax(0, level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load]);
 }
 
-static double pull_summed_of(const struct clab_level *level, enum clab_load load)
+// Likewise what it costs to copy to what both ranks have read.
+static double copy_shared_of(const struct clab_level *level, enum clab_load load)
 {
-    return level->pull_summed[load] > 0 ? level->pull_summed[load] : level->pull[CLAB_FRESH][load];
+    if (level->copy_shared[load] > 0)
+        return level->copy_shared[load];
+    return level->copy[load] + fmax(0, level->pull[CLAB_FRESH][load] - level->pull[CLAB_KEPT][load]);
 }
 
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
@@ -126,7 +129,7 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
     for (int load = 0; load < CLAB_LOADS; load++) {
         out.copy[load] = between(a->copy[load], b->copy[load], share);
         out.add[load] = between(a->add[load], b->add[load], share);
-        out.pull_summed[load] = between(pull_summed_of(a, load), pull_summed_of(b, load), share);
+        out.copy_shared[load] = between(copy_shared_of(a, load), copy_shared_of(b, load), share);
         out.add_fresh[load] = between(add_fresh_of(a, load), add_fresh_of(b, load), share);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             out.pull[touch][load] = between(a->pull[touch][load], b->pull[touch][load], share);

@@ -115,8 +115,9 @@ enum clab_load { CLAB_ALONE, CLAB_BOTH, CLAB_LOADS };    // one core is at it, o
 struct clab_level {
     size_t bytes;                            // that two ranks touch together, over and over
     double copy[CLAB_LOADS];                 // s/B: memory to memory, one rank's own
+    double copy_shared[CLAB_LOADS];          // s/B: the same to what both ranks have read; 0: as fresh data
     double pull[CLAB_TOUCHES][CLAB_LOADS];   // s/B: a peer's memory to one's own
-    double pull_summed[CLAB_LOADS];          // s/B: fresh, of what the peer has just summed; 0: as fresh
+    double pull_summed[CLAB_LOADS];          // s/B: older profiles have it, and nothing uses it
     double reduce[CLAB_TOUCHES][CLAB_LOADS]; // s/B: out = in + a peer's memory, float sum
     double add[CLAB_LOADS];                  // s/B: out = out + a peer's memory, kept
     double add_fresh[CLAB_LOADS];            // s/B: the same to what a peer has read; 0: as much more as reduce's

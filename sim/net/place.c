@@ -72,7 +72,7 @@ static struct clab_level dearest(const struct clab_net *net, enum clab_load load
         const struct clab_level *l = &net->levels[i];
         most.pull[CLAB_FRESH][load] = fmax(most.pull[CLAB_FRESH][load], l->pull[CLAB_FRESH][load]);
         most.reduce[CLAB_FRESH][load] = fmax(most.reduce[CLAB_FRESH][load], l->reduce[CLAB_FRESH][load]);
-        most.pull_summed[load] = fmax(most.pull_summed[load], l->pull_summed[load]);
+        most.copy_shared[load] = fmax(most.copy_shared[load], l->copy_shared[load]);
         most.add_fresh[load] = fmax(most.add_fresh[load], l->add_fresh[load]);
     }
     return most;
@@ -82,9 +82,9 @@ static void scale_level(struct clab_level *l, double factor)
 {
     for (int load = 0; load < CLAB_LOADS; load++) {
         l->copy[load] *= factor;
+        l->copy_shared[load] *= factor;
         l->add[load] *= factor;
         l->add_fresh[load] *= factor;
-        l->pull_summed[load] *= factor;
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             l->pull[touch][load] *= factor;
             l->reduce[touch][load] *= factor;
@@ -116,9 +116,9 @@ static void scale_levels(struct clab_net *net, double factor)
                                                     most.pull[CLAB_FRESH][load], message, factor);
             l->reduce[CLAB_FRESH][load] = scale_fresh(net, l->reduce[CLAB_KEPT][load], l->reduce[CLAB_FRESH][load],
                                                       most.reduce[CLAB_FRESH][load], message, factor);
-            if (l->pull_summed[load] > 0)
-                l->pull_summed[load] = scale_fresh(net, l->pull[CLAB_KEPT][load], l->pull_summed[load],
-                                                   most.pull_summed[load], message, factor);
+            if (l->copy_shared[load] > 0)
+                l->copy_shared[load] =
+                    scale_fresh(net, l->copy[load], l->copy_shared[load], most.copy_shared[load], message, factor);
             if (l->add_fresh[load] > 0)
                 l->add_fresh[load] =
                     scale_fresh(net, l->add[load], l->add_fresh[load], most.add_fresh[load], message, factor);
@@ -161,9 +161,10 @@ static void join_level(struct clab_level *l)
     l->pull[CLAB_KEPT][CLAB_BOTH] = fmax(l->pull[CLAB_KEPT][CLAB_BOTH], 2 * l->pull[CLAB_KEPT][CLAB_ALONE]);
     l->reduce[CLAB_KEPT][CLAB_BOTH] = fmax(l->reduce[CLAB_KEPT][CLAB_BOTH], 2 * l->reduce[CLAB_KEPT][CLAB_ALONE]);
     for (int load = 0; load < CLAB_LOADS; load++) {
-        l->pull[CLAB_FRESH][load] = l->pull_summed[load] = l->pull[CLAB_KEPT][load];
+        l->pull[CLAB_FRESH][load] = l->pull[CLAB_KEPT][load];
         l->reduce[CLAB_FRESH][load] = l->reduce[CLAB_KEPT][load];
         l->add_fresh[load] = l->add[load];
+        l->copy_shared[load] = l->copy[load];
     }
 }
 

@@ -35,6 +35,8 @@ static int look_at_buffers(struct clab_comm *comm, int rank)
         status = 2;
     for (int i = 0; i < TURNS && !status; i++) {
         fit_turn_exchange_summed(&ranks, BYTES);
+        fit_turn_exchange_home(&ranks, BYTES);
+        fit_turn_laned(&ranks, BYTES);
         fit_turn_exchange_add(&ranks, BYTES);
         fit_turn_exchange_fresh_reduce(&ranks, BYTES);
         fit_turn_round_trip_fresh_reduce(&ranks, BYTES);

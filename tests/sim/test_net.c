@@ -343,10 +343,11 @@ static void test_net_levels_are_linear_in_the_logarithm(void **state)
     assert_true(clab_net_level(net, 1024).add_fresh[CLAB_BOTH] == 5);
     assert_true(clab_net_level(net, 4096).add_fresh[CLAB_BOTH] == 7);
     assert_true(clab_net_level(net, 16384).add_fresh[CLAB_BOTH] == 9);
-    net->levels[0].pull[CLAB_FRESH][CLAB_BOTH] = 4; // pulling what was just summed: as other fresh data
-    net->levels[1].pull_summed[CLAB_BOTH] = 6;
-    assert_true(clab_net_level(net, 1024).pull_summed[CLAB_BOTH] == 4);
-    assert_true(clab_net_level(net, 4096).pull_summed[CLAB_BOTH] == 5);
+    net->levels[0].pull[CLAB_FRESH][CLAB_BOTH] = net->levels[0].pull[CLAB_KEPT][CLAB_BOTH] + 3;
+    net->levels[0].copy[CLAB_BOTH] = 1; // a copy to what both have read: as much more as fresh data
+    net->levels[1].copy_shared[CLAB_BOTH] = 6;
+    assert_true(clab_net_level(net, 1024).copy_shared[CLAB_BOTH] == 4);
+    assert_true(clab_net_level(net, 4096).copy_shared[CLAB_BOTH] == 5);
     clab_net_free(net);
 }
 
@@ -448,10 +449,12 @@ static void test_net_scales_nearer_what_is_in_a_cores_own_cache(void **state)
     struct clab_net *net = near_cores(), placed;
     net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
     net->levels[1].add[CLAB_BOTH] = 1;
-    net->levels[1].add_fresh[CLAB_BOTH] = net->levels[1].pull_summed[CLAB_BOTH] = 9;
+    net->levels[1].add_fresh[CLAB_BOTH] = 9;
+    net->levels[1].copy[CLAB_BOTH] = 1;
+    net->levels[1].copy_shared[CLAB_BOTH] = 9;
     clab_net_place(net, (struct clab_placement_sample){.line = 40}, &placed); // the way takes 20, a quarter
     assert_true(placed.levels[1].add_fresh[CLAB_BOTH] == 1 + 1.25 / 4);       // as what is pulled
-    assert_true(placed.levels[1].pull_summed[CLAB_BOTH] == 1 + 1.25 / 4);
+    assert_true(placed.levels[1].copy_shared[CLAB_BOTH] == 1 + 1.25 / 4);
     assert_true(placed.levels[0].add_fresh[CLAB_BOTH] == 0); // and nothing is said of the others
     assert_true(placed.intra.segments[0].latency == 7.5);
     assert_true(placed.levels[0].pull[CLAB_FRESH][CLAB_BOTH] == 2.25);

@@ -67,7 +67,7 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
 }
 
 // Where it costs nothing, what peers have read takes no memory; else each rank remembers a float per chunk, and two
-// where chunks alternate between two places. Where everything has left the cache it is remembered to no effect.
+// where chunks alternate between two places.
 static void test_sim_remembers_reads_only_where_they_cost(void **state)
 {
     (void)state;
@@ -78,13 +78,12 @@ static void test_sim_remembers_reads_only_where_they_cost(void **state)
         const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 8, .lanes = 1, .count = 8000};
         const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, names[i / 2]);
         const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = i % 2};
-        net->shared_cache = 1;
         const struct clab_sim_result asks = run(&problem, algorithm, net, options);
         memcpy(net->levels[0].pull[CLAB_FRESH], net->levels[0].pull[CLAB_KEPT], sizeof net->levels[0].pull[CLAB_KEPT]);
         memcpy(net->levels[0].reduce[CLAB_FRESH], net->levels[0].reduce[CLAB_KEPT],
                sizeof net->levels[0].reduce[CLAB_KEPT]);
         const struct clab_sim_result does_not = run(&problem, algorithm, net, options);
-        assert_true(asks.seconds == does_not.seconds);
+        assert_true(asks.seconds >= does_not.seconds);
         assert_int_equal(asks.peak_bytes - does_not.peak_bytes, 8 * chunks[i / 2] * 4 * places[i / 2]);
         clab_net_free(net);
     }
@@ -109,9 +108,6 @@ static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
     net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
     assert_true(seconds_of("star", problem, net, options) == 4120 + 10 * 500 + 30);
     net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 5;
-    assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
-    net->levels[1].reduce[CLAB_FRESH][CLAB_ALONE] = 17;
-    net->shared_cache = 1000; // which no longer holds it
     assert_true(seconds_of("star", problem, net, options) == 4120 + 30);
     clab_net_free(net);
 }
@@ -150,13 +146,6 @@ static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
     assert_true(seconds_of("star", problem, net, options) == fixed + 6 * 500 + 3 * 500);
     net->levels[0].add_fresh[CLAB_ALONE] = 11;
     assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
-    net->levels[0].pull_summed[CLAB_ALONE] = 5; // rank 1 pulls what rank 0 has just summed, and has paid for
-    assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
-    const struct clab_problem halves = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
-    net->levels[0].pull_summed[CLAB_BOTH] = 30;
-    const double exchanged = seconds_of("ring", halves, net, options);
-    net->levels[0].pull_summed[CLAB_BOTH] = 50; // ranks that exchange sums pay for what they pull
-    assert_true(seconds_of("ring", halves, net, options) == exchanged + 20 * 500);
     const struct clab_problem copies = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
     // Nobody sums: half is scattered, and pulled back, each to what the other has read.
     assert_true(seconds_of("scatter_allgather", copies, net, options) == 60 + 3 * 500 + 90 + 6 * 500);
@@ -173,21 +162,15 @@ static void test_sim_in_place_brings_home_what_both_have_read(void **state)
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
-    // What is added is sent meanwhile, so the sum lands beside, and is copied home, 5 a byte, to what the peer has just
-    // read: 6 - 2 more as fresh data, and as much as a sum.
+    // What is added is sent meanwhile, so the sum lands beside, and is copied home, 5 a byte, to what both have just
+    // read: 6 - 2 more, as fresh data, where the level says nothing else.
     for (options.calls = 1; options.calls < 9; options.calls += 7)
-        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
-    net->core_cache = 2000; // of which a quarter is in it for certain
+        assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
+    net->levels[0].copy_shared[CLAB_BOTH] = 13;
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 13 * 500);
-    net->core_cache = 1000; // which does not hold both places: no sum is in it
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
-    net->core_cache = 0;
     options.in_place = false;
     assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30);
-    // 5 * 500 bytes are touched until it is brought home. Half of them are still in a cache as large as those.
     options.in_place = true;
-    net->shared_cache = 2500;
-    assert_true(seconds_of("doubling", problem, net, options) == 40 + 20 + 8 * 500 + 30 + 9 * 500);
     // A message that went through slots was not read by the peer: it is copied home like any other.
     problem.count = 300;
     const double at_home = seconds_of("doubling", problem, net, options);
