@@ -48,10 +48,15 @@ static int find_footprint(const struct clab_problem *p, const struct clab_algori
     options->footprint = footprint_of(p, algorithm, options);
     if (p->listing || algorithm->cost(p).messages_max > PROGRAM_MESSAGES_AT_MOST)
         return CLAB_OK;
-    CLAB_TRY(touched_by(p, algorithm, options->in_place, options->element_bytes, &touched));
-    options->footprint = touched.all;
-    options->core_footprint = touched.core;
-    return CLAB_OK;
+    struct clab_log_held held; // what can not be run can be priced
+    clab_log_hold(&held);
+    const int err = touched_by(p, algorithm, options->in_place, options->element_bytes, &touched);
+    clab_log_release(&held);
+    if (err == CLAB_OK) {
+        options->footprint = touched.all;
+        options->core_footprint = touched.core;
+    }
+    return err == CLAB_EUNSUPPORTED ? CLAB_OK : err;
 }
 
 double clab_engine_messages(const struct clab_problem *p, const struct clab_algorithm *algorithm, int calls)

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/program/program.h"
+#include "tests/fixtures/sim_run.h"
 
 static struct clab_program *compile(enum clab_collective collective, const char *algorithm, int nranks, int rank,
                                     int lanes, bool in_place)
@@ -155,11 +156,27 @@ static int calculate(const struct clab_problem *problem, int rank, int lane, int
     return stage == 0 ? 1 : CLAB_DONE;
 }
 
-static void assert_refused(int (*stage)(const struct clab_problem *, int, int, int, struct clab_step[]),
-                           const char *line)
+static bool is_of_two(const struct clab_problem *problem)
 {
-    const struct clab_algorithm algorithm = {
-        .name = "odd", .collective = CLAB_ALLREDUCE, .chunks = two, .scratch = none, .width = three, .stage = stage};
+    return problem->nranks == 2;
+}
+
+typedef int (*stage_fn)(const struct clab_problem *, int, int, int, struct clab_step[]);
+
+static struct clab_algorithm odd(stage_fn stage)
+{
+    return (struct clab_algorithm){.name = "odd",
+                                   .collective = CLAB_ALLREDUCE,
+                                   .supports = is_of_two,
+                                   .chunks = two,
+                                   .scratch = none,
+                                   .width = three,
+                                   .stage = stage};
+}
+
+static void assert_refused(stage_fn stage, const char *line)
+{
+    const struct clab_algorithm algorithm = odd(stage);
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
     struct clab_program *program = NULL;
     const struct capture capture = capture_begin(STDERR_FILENO);
@@ -182,6 +199,39 @@ static void test_computation_is_refused(void **state)
     assert_refused(calculate, "odd can not be run: in stage 0 rank 0 computes");
 }
 
+static struct clab_cost cost_of_two(const struct clab_problem *problem)
+{
+    (void)problem;
+    return (struct clab_cost){.rounds = 2, .serial = 2, .messages_max = 2, .sent_max = 3, .sent_total = 6};
+}
+
+// As read_both_places, with a send for each receive.
+static int exchange_both_places(const struct clab_problem *problem, int rank, int lane, int stage,
+                                struct clab_step out[])
+{
+    const struct clab_span all = {CLAB_DATA, 0, 2}, second = {CLAB_DATA, 1, 1}, span = stage == 0 ? second : all;
+    (void)problem, (void)lane;
+    out[0] = (struct clab_step){.op = CLAB_SEND, .peer = 1 - rank, .src = span};
+    out[1] = (struct clab_step){.op = stage == 0 ? CLAB_RECV : CLAB_RECV_REDUCE, .peer = 1 - rank, .dst = span};
+    return stage < 2 ? 2 : CLAB_DONE;
+}
+
+static void test_what_can_not_be_run_is_priced(void **state)
+{
+    (void)state;
+    assert_refused(exchange_both_places, "odd can not be run: in stage 1 rank 0 writes chunks that it reads");
+    struct clab_net *net = two_cores();
+    struct clab_algorithm algorithm = odd(exchange_both_places);
+    algorithm.cost = cost_of_two;
+    const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
+    const struct capture capture = capture_begin(STDERR_FILENO);
+    const double seconds = run(&problem, &algorithm, net, options).seconds;
+    assert_string_equal(capture_end(capture), "");
+    assert_true(seconds > 0);
+    clab_net_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_touches_its_buffers),
         cmocka_unit_test(test_a_write_over_what_is_being_sent_is_refused),
         cmocka_unit_test(test_computation_is_refused),
+        cmocka_unit_test(test_what_can_not_be_run_is_priced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
