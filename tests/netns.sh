@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Hosts on one machine, joined by wires of a known rate: network namespaces on a bridge. Source it after tests/cases.sh.
 #
-#   net_missing                 what this machine lacks for it, in one line; nothing: it can be had
+#   net_missing [nft:nftables]  what this machine lacks for it, in one line; nothing: it can be had. With that word, also
+#                               for losses and cuts
 #   net_start HOSTS RATE        hosts 0, 1, ... at 10.77.0.1, 10.77.0.2, ...; RATE as tc has it (100mbit), or `free`
 #   net_on HOST COMMAND...      run it there
 #   net_job RANKS ARGS...       `commlab run` with ARGS at every host at once, RANKS in all: the words behind it, such
@@ -9,7 +10,6 @@
 #                               statuses in $statuses. True if all are 0.
 #   net_lose HOST PERCENT       that share of the packets to it is lost, at random
 #   net_cut HOST                all packets to and from it are
-#   net_heal                    none any more
 #   net_stop                    take it down; also done when the script ends
 #
 # - A namespace has no name, only a process that holds it and dies with this shell (PR_SET_PDEATHSIG): even after
@@ -22,7 +22,7 @@ net_holders=() net_hub= net_hosts=0
 net_missing() {
     local program
     [ "$(id -u)" = 0 ] || { echo 'only root makes network namespaces'; return; }
-    for program in ip:iproute2 tc:iproute2 nft:nftables unshare:util-linux nsenter:util-linux setpriv:util-linux; do
+    for program in ip:iproute2 tc:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux "$@"; do
         command -v "${program%:*}" >/dev/null ||
             { echo "there is no ${program%:*} (apt-get install ${program#*:})"; return; }
     done
@@ -102,9 +102,7 @@ net_start() {
     net_stop
     net_hold || return 1
     net_hub=$held
-    net_in "$net_hub" ip link add bridge0 type bridge && net_in "$net_hub" ip link set bridge0 up &&
-        net_in "$net_hub" nft 'add table bridge lab; add chain bridge lab way { type filter hook forward priority 0; }' ||
-        return 1
+    net_in "$net_hub" ip link add bridge0 type bridge && net_in "$net_hub" ip link set bridge0 up || return 1
     for ((host = 0; host < hosts; host++)); do
         net_add_host "$rate" || return 1
     done
@@ -119,11 +117,16 @@ net_stop() {
     net_holders=() net_hub= net_hosts=0
 }
 
-net_lose() { net_in "$net_hub" nft "add rule bridge lab way oifname wire$1 numgen random mod 100 < $2 drop"; }
-net_cut() {
-    net_in "$net_hub" nft "add rule bridge lab way oifname wire$1 drop; add rule bridge lab way iifname wire$1 drop"
+# net_drop PACKETS...: the bridge drops those.
+net_drop() {
+    local chain='bridge lab way' packets
+    net_in "$net_hub" nft "add table bridge lab; add chain $chain { type filter hook forward priority 0; }" || return 1
+    for packets; do
+        net_in "$net_hub" nft "add rule $chain $packets drop" || return 1
+    done
 }
-net_heal() { net_in "$net_hub" nft flush chain bridge lab way; }
+net_lose() { net_drop "oifname wire$1 numgen random mod 100 < $2"; }
+net_cut() { net_drop "oifname wire$1" "iifname wire$1"; }
 
 # The cores of this machine that we may use, one a line: hosts take turns at them.
 net_cores() {

@@ -72,12 +72,16 @@ leaves_nothing() {
     [ -n "$holders" ] && ! kill -0 $holders 2>/dev/null
 }
 
-cases=(sums_at_10_mbit sums_at_100_mbit sums_at_1000_mbit sums_over_four_hosts lives_with_a_tenth_of_all_packets_lost
-    lives_on_a_wire_that_is_full ends_when_a_host_is_cut_off leaves_nothing_when_killed leaves_nothing)
-missing=$(net_missing)
-if [ -n "$missing" ]; then
-    skip "$missing" "${cases[@]}"
-else
-    check_with libfabric "${cases[@]}"
-fi
+# check_unless LACK NAME...: without what is lacking.
+check_unless() {
+    if [ -n "$1" ]; then
+        skip "$@"
+    else
+        check_with libfabric "${@:2}"
+    fi
+}
+check_unless "$(net_missing)" sums_at_10_mbit sums_at_100_mbit sums_at_1000_mbit sums_over_four_hosts \
+    lives_on_a_wire_that_is_full
+check_unless "$(net_missing nft:nftables)" lives_with_a_tenth_of_all_packets_lost ends_when_a_host_is_cut_off
+check_unless "$(net_missing)" leaves_nothing_when_killed leaves_nothing
 exit $failed
