@@ -15,11 +15,13 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 
-int nccl_switch(enum clab_variable variable, const char *meaning, bool *is_on_p)
+// Whether ranks may share a GPU.
+static int read_share(bool *may_p)
 {
-    const int err = clab_variable_switch(variable, is_on_p);
+    const int err = clab_variable_switch(CLAB_VARIABLE_NCCL_SHARE, may_p);
     if (err)
-        clab_error("%s=%s: it is 1 (%s) or 0", clab_variable_name(variable), clab_variable_text(variable), meaning);
+        clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0",
+                   clab_variable_text(CLAB_VARIABLE_NCCL_SHARE));
     return err;
 }
 
@@ -91,7 +93,7 @@ int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *s
     int n;
     bool may;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // queues: streams that share one would wait for each other
-    CLAB_TRY(nccl_switch(CLAB_VARIABLE_NCCL_SHARE, "ranks may share a GPU", &may));
+    CLAB_TRY(read_share(&may));
     CLAB_TRY(count_devices(&n));
     CLAB_TRY(check_places(boot, n, may));
     *shared_p = boot->local_ranks > n && may;

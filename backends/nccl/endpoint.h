@@ -167,9 +167,6 @@ struct nccl_endpoint {
 //   errors: CLAB_EUNSUPPORTED (no driver, no device, or too few of them; logged with the remedy), CLAB_ESYS
 //   *shared_p: ranks have GPUs in common, as CLAB_NCCL_SHARE=1 allows: for results that must be right, never for times
 int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *shared_p);
-// Whether the variable is 1, which means `meaning`; unset or 0: it is not.
-//   errors: CLAB_EINVAL, logged
-int nccl_switch(enum clab_variable variable, const char *meaning, bool *is_on_p);
 // Let this process run on the cores of the GPU's part of the machine only, unless it has been given fewer.
 void nccl_move_near(int device);
 

@@ -69,8 +69,9 @@ static void print_wrapped(FILE *out, const char *margin, const char *text)
     }
 }
 
-// The first fact, what to do, and then the other facts: a reader who knows enough stops there.
-void check_fail(struct check *c, const char *facts, const char *advice)
+// Fail the case with one or more lines of facts, ended by line breaks, and an advice (NULL: none): the first fact, what
+// to do, and then the other facts, so that a reader who knows enough stops there.
+static void fail(struct check *c, const char *facts, const char *advice)
 {
     char first[CHECK_LINE];
     const size_t length = strcspn(facts, "\n");
@@ -98,7 +99,7 @@ bool check_require(struct check *c, bool holds, const char *advice, const char *
     va_start(arguments, format);
     vsnprintf(facts, sizeof facts, format, arguments);
     va_end(arguments);
-    check_fail(c, facts, advice);
+    fail(c, facts, advice);
     return false;
 }
 
@@ -240,7 +241,7 @@ static void fail_run(struct check *c, const struct check_run *run, enum check_fa
              : run->hosts   ? ", under commlab run"
                             : "");
     const bool is_late = lacks_rank(failure, facts) && strstr(facts, "clab_job_open");
-    check_fail(c, facts, is_late ? late_rank : find_advice(c, failure, facts));
+    fail(c, facts, is_late ? late_rank : find_advice(c, failure, facts));
 }
 
 static void perform(struct check *c, struct check_run *run)

@@ -15,7 +15,7 @@
 #include "cmd/lab/lab.h"
 #include "core/clab/counts.h"
 
-enum { CHECK_LINE = 512, CHECK_NAME = 96, CHECK_WORDS = 64, CHECK_SPECIAL = 8 };
+enum { CHECK_LINE = 512, CHECK_WORDS = 64, CHECK_SPECIAL = 8 };
 
 struct check_run {
     char command[CHECK_LINE];    // what was typed, as it were: "mine -n 4 --backend shm 65536 8"
@@ -55,8 +55,6 @@ bool check_is_linked(const struct course_unit *unit);
 
 // The case that is begun is over: say that it passed.
 void check_end_case(struct check *c);
-// Fail the case with one or more lines of facts, ended by line breaks, and an advice (NULL: none).
-void check_fail(struct check *c, const char *facts, const char *advice);
 
 // Run the program as `run->command` says; fill in what it leaves.  out: *failure_p, CHECK_FAILURES: it ended well
 //   facts:  of a failure

@@ -69,8 +69,6 @@ struct homework {
 //   is_hidden: with the class's salt; false: what the student's own copy gives, too
 uint64_t grading_seed(struct grading *g, const char *name, bool is_hidden);
 const char *grading_student(const struct grading *g);
-// The file or folder that was handed in: an exact path. Read it with grading_read only.
-const char *grading_path(const struct grading *g);
 
 // ---- code ----------------------------------------------------------------------------------------------------------
 

@@ -47,11 +47,6 @@ const char *grading_student(const struct grading *g)
     return g->student;
 }
 
-const char *grading_path(const struct grading *g)
-{
-    return g->submission;
-}
-
 // One line; what a terminal or XML can not show becomes a question mark.
 static void append(char *text, const char *format, va_list values)
 {

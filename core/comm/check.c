@@ -89,7 +89,8 @@ void clab_comm_trust(struct clab_comm *comm)
         comm->check.natives = false;
 }
 
-struct clab_called clab_check_called(const struct clab_work *work)
+// `work`, described for another rank.
+static struct clab_called called_by(const struct clab_work *work)
 {
     struct clab_flight_op op;
     clab_work_describe(work, &op);
@@ -105,14 +106,14 @@ struct clab_called clab_check_called(const struct clab_work *work)
 
 uint64_t clab_check_number(const struct clab_work *work)
 {
-    const struct clab_called called = clab_check_called(work);
+    const struct clab_called called = called_by(work);
     uint64_t words[sizeof called / sizeof(uint64_t)];
     memcpy(words, &called, sizeof called);
     return clab_mix(clab_mix(words[0], words[1]), words[2]) | 1;
 }
 
-// All that clab_flight_text looks at.
-void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *c)
+// In comm->other, that `rank` of the job calls `c`: all that clab_flight_text looks at.
+static void keep(struct clab_comm *comm, int rank, const struct clab_called *c)
 {
     struct clab_flight_op *op = &comm->other.op;
     op->comm = comm->id;
@@ -132,7 +133,7 @@ static int begin(struct clab_comm *comm, const struct clab_work *work)
 {
     struct clab_check *c = &comm->check;
     const int n = comm->nranks;
-    c->mine = clab_check_called(work);
+    c->mine = called_by(work);
     const struct clab_transfer t = {.op = CLAB_SEND,
                                     .peer = (comm->rank + 1) % n,
                                     .src = &c->mine,
@@ -160,7 +161,7 @@ int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, boo
         if (c->transfers[i].done)
             clab_bounce_end(comm, &c->bounced[i]);
     if (c->transfers[1].done && memcmp(&c->mine, &c->theirs, sizeof c->mine) != 0) {
-        clab_check_keep(comm, comm->job_ranks[c->transfers[1].peer], &c->theirs);
+        keep(comm, comm->job_ranks[c->transfers[1].peer], &c->theirs);
         return CLAB_EMISMATCH;
     }
     c->is_under_way = !*passed_p;

@@ -206,8 +206,8 @@ struct clab_engine {
     // Changes while something happens: for telling slow from stuck.
     size_t (*moved)(const struct clab_comm *comm);
 };
-// The executor runs a schedule stage by stage; the backend runs the whole call.
-extern const struct clab_engine clab_engine_executor, clab_engine_backend;
+// It runs a schedule stage by stage.
+extern const struct clab_engine clab_engine_executor;
 const struct clab_engine *clab_engine_of(const struct clab_work *work);
 
 void clab_run_free(struct clab_comm *comm);
@@ -284,9 +284,6 @@ int clab_check_advance(struct clab_comm *comm, const struct clab_work *work, boo
 bool clab_check_waits_for(const struct clab_comm *comm, int *peer_p);
 // Having waited so many seconds: whether a rank of this host calls something else: comm->other.
 bool clab_check_look(struct clab_comm *comm, double waited);
-// Describe `work` for another rank. And store that `rank` of the job calls `called`, in comm->other.
-struct clab_called clab_check_called(const struct clab_work *work);
-void clab_check_keep(struct clab_comm *comm, int rank, const struct clab_called *called);
 // `rank` of the job (-1: some rank) calls something else: find out what, for comm->other.
 void clab_check_ask(struct clab_comm *comm, int rank);
 
@@ -360,10 +357,6 @@ struct clab_placement {
     const struct clab_choice_table *table; // the user's, which goes first; NULL: none
     int per_host;                          // clab_comm.per_host
 };
-
-// The ranks of a node, for algorithms of two levels: those of a host where there are several, and their ranks follow each
-// other. Else those per core, if each core has as many of `nranks`; else 0: the algorithm chooses.
-int clab_placement_group(struct clab_placement placement, int nranks);
 
 // Whether `algorithm`, which the user has named, supports `problem`. Sets the problem's group from the placement. If
 // its lanes are 0, sets them to the algorithm's default.

@@ -126,11 +126,12 @@ static size_t moved(const struct clab_comm *comm)
     return bytes;
 }
 
-const struct clab_engine clab_engine_backend = {
+// The backend runs the whole call.
+static const struct clab_engine by_backend = {
     .begin = begin, .advance = advance, .waits_for = waits_for, .moved = moved};
 
 const struct clab_engine *clab_engine_of(const struct clab_work *work)
 {
     const bool whole = clab_native_is(work) || work->comm->backend->collectives->runs_schedules;
-    return whole ? &clab_engine_backend : &clab_engine_executor;
+    return whole ? &by_backend : &clab_engine_executor;
 }

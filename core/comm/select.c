@@ -93,7 +93,9 @@ static int per_core(struct clab_placement placement, int nranks)
     return placement.crowded && nranks % placement.cores == 0 ? nranks / placement.cores : 0;
 }
 
-int clab_placement_group(struct clab_placement placement, int nranks)
+// The ranks of a node, for algorithms of two levels: those of a host where there are several, and their ranks follow each
+// other. Else those per core, if each core has as many of `nranks`; else 0: the algorithm chooses.
+static int group_of(struct clab_placement placement, int nranks)
 {
     return placement.per_host ? placement.per_host : per_core(placement, nranks);
 }
@@ -101,7 +103,7 @@ int clab_placement_group(struct clab_placement placement, int nranks)
 bool clab_placement_suits(struct clab_placement placement, const struct clab_algorithm *algorithm,
                           struct clab_problem *problem)
 {
-    problem->group = clab_placement_group(placement, problem->nranks);
+    problem->group = group_of(placement, problem->nranks);
     if (!problem->lanes)
         problem->lanes = algorithm->default_lanes;
     return algorithm->supports(problem);
@@ -153,7 +155,7 @@ const struct clab_algorithm *clab_select(struct clab_problem *problem, size_t el
         if (!is_for(c, problem, bytes, placement))
             continue;
         problem->lanes = c->lanes ? c->lanes : c->algorithm->default_lanes;
-        problem->group = clab_placement_group(placement, problem->nranks);
+        problem->group = group_of(placement, problem->nranks);
         return c->algorithm;
     }
     return NULL;

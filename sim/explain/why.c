@@ -88,7 +88,7 @@ static void add_up(struct clab_why *why, const struct window *w)
 
 // ---- rows ----------------------------------------------------------------------------------------------------
 
-enum { LONGEST_PERIOD = 96, ROWS_ENOUGH = 32 };
+enum { LONGEST_PERIOD = 96 };
 
 static bool is_alike(const struct clab_why_piece *a, const struct clab_why_piece *b)
 {

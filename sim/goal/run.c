@@ -171,7 +171,8 @@ double run_shared_core(const struct run *run, uint32_t rank)
     return run->cores[core] + (run->owners[core] == rank ? 0 : run->switch_cost);
 }
 
-void run_use_core(struct run *run, uint32_t rank, double end)
+// From `end` on the core is free.
+static void use_core(struct run *run, uint32_t rank, double end)
 {
     if (!run->cores)
         return;
@@ -232,7 +233,7 @@ static int start(struct run *run, uint32_t rank, struct host_line *line)
               : copy.work == HOST_TAKE ? run_take(run, waiting.item, copy)
                                        : run_receive(run, waiting.item, copy);
     if (uses_core(&run->hosts[rank], &copy))
-        run_use_core(run, rank, run->hosts[rank].resources[copy.a].free);
+        use_core(run, rank, run->hosts[rank].resources[copy.a].free);
     return err;
 }
 

@@ -96,9 +96,8 @@ void run_close(struct run *run);
 size_t run_bytes(const struct run *run);
 
 int run_event(struct run *run, double when, struct run_event event);
-// When a core that the rank shares with others is free for it, 0 if it shares none; and from when on it is free.
+// When a core that the rank shares with others is free for it, 0 if it shares none.
 double run_shared_core(const struct run *run, uint32_t rank);
-void run_use_core(struct run *run, uint32_t rank, double end);
 int run_touch(struct run *run, uint32_t rank); // once all that happens now has happened, the rank is looked at
 
 // What operation `op` of a rank lets go on as it begins, and as it ends, at run->now; its cause is `cause`.

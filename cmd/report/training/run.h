@@ -22,7 +22,6 @@ bool training_is_modelled(const char *backend);
 struct training_rival {
     const char *name, *title; // NULL: we have no such backend
     double rate, low, high;   // B/s of the gradients' allreduce, busbw; NAN: not measured
-    double usec_predicted;    // NAN
     char why[400];            // it was not measured
 };
 enum { TRAINING_RIVALS = 6 };

@@ -24,10 +24,7 @@ struct clab_viewer_arg {
     struct clab_cell value;
 };
 
-enum {
-    CLAB_VIEWER_ARGS = 8, // per event, at most
-    CLAB_VIEWER_FIRST = 1 // the number in the file of process 0, and of row 0
-};
+enum { CLAB_VIEWER_FIRST = 1 }; // the number in the file of process 0, and of row 0
 
 //   errors: CLAB_EUNSUPPORTED (built without jansson), CLAB_EIO, CLAB_ENOMEM
 int clab_viewer_open(const char *path, struct clab_viewer **viewer_p);
