@@ -45,6 +45,7 @@ struct model_endpoint {
     int rank, nranks;
     int *job_ranks; // (nranks)
     struct model_message *messages, *spare;
+    double armed; // s of clab_now: until when a wait may sleep after one more look (wait.c); 0: it may not
     struct model_coordinator *coordinator; // jump.c; else NULL
 };
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "backends/model/model.h"
 #include "core/base/clock.h"
@@ -11,8 +10,8 @@
 #include "core/base/mix.h"
 #include "sim/sim.h"
 
-static const double nap = 1e-3;      // s that a wait sleeps at most
 static const double wake_up = 60e-6; // s that a sleeper may wake too late: so much earlier it wakes, and looks
+static const double unwoken = 1e-4;  // s of a sleep, at most, that no arrival ends
 
 // ---- messages ------------------------------------------------------------------------------------------------
 
@@ -91,16 +90,27 @@ static double next_due(const struct model_endpoint *e, double after)
     return due;
 }
 
+// An arrival ends the sleep, since nap->arm came before the last look. It may be due earlier than what is known now.
+static void sleep_armed(struct model_endpoint *e, double until)
+{
+    struct clab_domain *inner = e->domain->inner;
+    const struct clab_nap *nap = inner->backend->nap;
+    if (!nap) {
+        clab_nap_until(fmin(until, clab_now() + unwoken));
+        return;
+    }
+    nap->sleep(inner, fmin(until, e->armed));
+    e->armed = nap->arm(e->inner);
+}
+
 static bool idle(struct clab_endpoint *endpoint, unsigned fruitless)
 {
     struct model_endpoint *e = model_endpoint(endpoint);
-    const double now = clab_now(), due = next_due(e, 0), until = due < now + nap ? due - wake_up : now + nap;
+    const double now = clab_now(), due = next_due(e, 0);
     if (due <= now || due == INFINITY)
         return e->domain->inner->backend->idle(e->inner, fruitless);
-    if (until > now) {
-        const struct timespec at = {(time_t)until, (long)((until - (double)(time_t)until) * 1e9)};
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-    }
+    if (due - wake_up > now)
+        sleep_armed(e, due - wake_up);
     return true;
 }
 
@@ -142,13 +152,13 @@ static void unpin(struct clab_domain *domain, struct clab_registration *registra
 
 static struct clab_time delayed; // the wall's, on the hosts of the described network: clab_backend_emulate fills it in
 
-#define EMULATED(NAP)                                                                                                 \
-    {                                                                                                                 \
-        .name = "emulate", .title = "a described network, on a backend of this host", .attach = attach,               \
-        .detach = model_detach, .alloc = model_alloc, .free = model_free, .reaches = model_reaches, .pin = pin,       \
-        .unpin = unpin, .open = model_open, .close = model_close, .lanes = model_lanes, .follow = clab_no_stream, .start = start, .test = test, \
-        .idle = idle, .collectives = &clab_no_collectives, .time = &delayed,        .describe = model_describe,       \
-        .device = &clab_device_cpu, .nap = (NAP), .mover = CLAB_MOVED_BY_CLOCK,                                       \
+#define EMULATED(NAP)                                                                                             \
+    {                                                                                                             \
+        .name = "emulate", .title = "a described network, on a backend of this host", .attach = attach,           \
+        .detach = model_detach, .alloc = model_alloc, .free = model_free, .reaches = model_reaches, .pin = pin,   \
+        .unpin = unpin, .open = model_open, .close = model_close, .lanes = model_lanes, .follow = clab_no_stream, \
+        .start = start, .test = test, .idle = idle, .collectives = &clab_no_collectives, .time = &delayed,        \
+        .describe = model_describe, .device = &clab_device_cpu, .nap = (NAP), .mover = CLAB_MOVED_BY_CLOCK,       \
     }
 
 static const struct clab_backend emulated = EMULATED(NULL), emulated_with_nap = EMULATED(&naps);

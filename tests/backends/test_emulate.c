@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The emulated wire: a message takes the network's time and no less, both ways at once cost no more than one, who waits
-// leaves its core free, and results are what they are without it. Runs alone.
+// The emulated wire: a message takes the network's time and no less, also beside a longer one, both ways at once cost no
+// more than one, who waits leaves its core free, and results are what they are without it. Runs alone.
 
 #include <math.h>
 #include <stdlib.h>
@@ -112,13 +112,18 @@ static void test_messages_take_the_networks_time(void **state)
 }
 
 // The emulated network is `name` while the job runs.
-static double trips_on(const char *name)
+static void on_network(const char *name, work_fn what)
 {
     char *path = strdup(getenv("CLAB_EMULATE"));
     setenv("CLAB_EMULATE", name, 1);
-    assert_int_equal(run_work(2, time_trips), 0);
+    assert_int_equal(run_work(2, what), 0);
     setenv("CLAB_EMULATE", path, 1);
     free(path);
+}
+
+static double trips_on(const char *name)
+{
+    on_network(name, time_trips);
     return told->seconds[0];
 }
 
@@ -131,6 +136,46 @@ static void test_only_what_leaves_a_node_is_lost(void **state)
     snprintf(slow, sizeof slow, "%s+loss=99%%:50ms", getenv("CLAB_EMULATE"));
     assert_true(trips_on("dgx-h100+loss=99%:3s") < 3);
     assert_true(trips_on(slow) > 50e-3);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Rank 1 sends its clock now and then, while both wait for a long message of rank 0. The median of what that takes.
+static int time_beside_a_long_message(struct clab_comm *comm, int rank)
+{
+    enum { NOTES = 15, BYTES = 4 << 20 };
+    static char longer[BYTES];
+    static double late[NOTES];
+    struct clab_work *both;
+    CLAB_TRY(rank == 0 ? clab_send_start(comm, longer, BYTES, CLAB_U8, 1, &both)
+                       : clab_recv_start(comm, longer, BYTES, CLAB_U8, 0, &both));
+    for (int i = 0; i < NOTES; i++) {
+        double now = 0;
+        if (rank == 1)
+            usleep(1000 + 137 * (unsigned)i);
+        if (rank == 1 && (now = clab_now()) > 0)
+            CLAB_TRY(clab_send(comm, &now, sizeof now, CLAB_U8, 0));
+        if (rank == 0)
+            CLAB_TRY(clab_recv(comm, &now, sizeof now, CLAB_U8, 1));
+        late[i] = clab_now() - now;
+    }
+    qsort(late, NOTES, sizeof *late, by_seconds);
+    told->seconds[rank] = late[NOTES / 2];
+    return clab_work_wait(both);
+}
+
+// The long message takes 36 ms on this network, and a short one 35 us.
+static void test_a_short_message_arrives_while_a_long_one_is_under_way(void **state)
+{
+    (void)state;
+    needs_inih();
+    on_network("1gbe", time_beside_a_long_message);
+    if (told->seconds[0] > 0.3e-3)
+        fail_msg("a message of 8 B arrives after %g ms beside a long one", told->seconds[0] * 1e3);
 }
 
 // When a root's two messages, to a near rank and to a far one, arrive by the clocks that both policies share.
@@ -282,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_messages_take_the_networks_time, forget),
         cmocka_unit_test_setup(test_only_what_leaves_a_node_is_lost, forget),
+        cmocka_unit_test_setup(test_a_short_message_arrives_while_a_long_one_is_under_way, forget),
         cmocka_unit_test(test_deliveries_take_the_simulators_time),
         cmocka_unit_test_setup(test_who_waits_leaves_the_core_free, forget),
         cmocka_unit_test_setup(test_compute_hides_what_is_on_the_wire, forget),
