@@ -97,13 +97,14 @@ struct asked {
     void *out;
     enum clab_op op;
     enum clab_collective collective;
+    bool is_own; // as of a work
 };
 
 // Whether `w` was checked, and its algorithm chosen, for the same call.
 static bool is_for(const struct clab_work *w, const struct asked *a)
 {
     return w->algorithm && !w->graph && w->problem.count == a->count && w->problem.root == a->root && w->in == a->in &&
-           w->out == a->out && w->type == a->type && w->op == a->op;
+           w->out == a->out && w->type == a->type && w->op == a->op && w->is_own == a->is_own;
 }
 
 // Not inlined: the compiler would load `in` and `out` at once, ahead of the comparison (struct asked).
@@ -117,6 +118,7 @@ static __attribute__((noinline)) int fill_in(struct clab_comm *comm, const struc
         .out = a->out,
         .type = a->type,
         .op = a->op,
+        .is_own = a->is_own,
     };
     CLAB_TRY(check(comm, w));
     CLAB_TRY(choose(comm, w));
@@ -320,6 +322,13 @@ int clab_reduce(struct clab_comm *comm, const void *in, void *out, size_t count,
 int clab_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
 {
     return call(comm, CALL(CLAB_ALLGATHER, 0, CLAB_SUM, type));
+}
+
+int clab_own_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type)
+{
+    const struct asked asked = {
+        .collective = CLAB_ALLGATHER, .count = count, .in = in, .out = out, .type = type, .is_own = true};
+    return call(comm, &asked);
 }
 
 int clab_reduce_scatter(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,

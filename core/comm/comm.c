@@ -126,10 +126,7 @@ static int open_members(struct clab_comm *parent, struct membership *members, in
 static int ask_all(struct clab_comm *comm, int color, int key, struct membership all[])
 {
     const struct membership mine = {color, key, comm->rank};
-    const struct clab_counts counted = comm->job->counts; // this call is the library's, not the program's
-    CLAB_TRY(clab_allgather(comm, &mine, all, sizeof mine, CLAB_U8));
-    comm->job->counts = counted;
-    return CLAB_OK;
+    return clab_own_allgather(comm, &mine, all, sizeof mine, CLAB_U8);
 }
 
 // all: (comm->nranks); ranks: room for as many; parties: for (ranks of the job)

@@ -58,6 +58,7 @@ struct clab_work {
     const struct clab_algorithm *algorithm; // NULL: send or receive
     const struct clab_engine *engine;       // of a collective
     bool in_place;
+    bool is_own; // the library's, and not the program's: clab_work_counts
     const void *in;
     void *out;
     enum clab_type type;
@@ -137,6 +138,7 @@ struct clab_comm {
         int lanes;                              // 0: the algorithm's own
     } choice[CLAB_COLLECTIVE_COUNT];
     struct clab_comm_traffic traffic;
+    struct clab_counts own; // of the library's own works
 
     struct clab_program *programs[CLAB_PROGRAM_CACHE];
     char *scratch; // of clab_alloc
@@ -172,23 +174,31 @@ struct clab_comm {
     } other;
 };
 
-// Messages that this rank has been told to send and to receive. across: bytes of `sent` to other hosts
-static inline void clab_comm_count(struct clab_comm *comm, size_t messages, size_t sent, size_t received, size_t across)
+// Where the job counts a work. The library's own are not the program's, and nobody reads what they count.
+static inline struct clab_counts *clab_work_counts(const struct clab_work *work)
+{
+    return work->is_own ? &work->comm->own : &work->comm->job->counts;
+}
+
+// Messages that this rank has been told to send and to receive, for the communicator and for the job, in `counts`.
+//   across: bytes of `sent` to other hosts
+static inline void clab_comm_count(struct clab_comm *comm, struct clab_counts *counts, size_t messages, size_t sent,
+                                   size_t received, size_t across)
 {
     comm->traffic.bytes_across += across;
-    comm->job->counts.bytes_across += across;
     comm->traffic.messages += messages;
     comm->traffic.bytes_sent += sent;
     comm->traffic.bytes_received += received;
-    comm->job->counts.messages += messages;
-    comm->job->counts.bytes_sent += sent;
-    comm->job->counts.bytes_received += received;
+    counts->bytes_across += across;
+    counts->messages += messages;
+    counts->bytes_sent += sent;
+    counts->bytes_received += received;
 }
 
 static inline void clab_comm_count_message(struct clab_comm *comm, enum clab_step_op op, int peer, size_t bytes)
 {
     const bool sends = op == CLAB_SEND;
-    clab_comm_count(comm, sends, sends ? bytes : 0, sends ? 0 : bytes,
+    clab_comm_count(comm, &comm->job->counts, sends, sends ? bytes : 0, sends ? 0 : bytes,
                     sends && comm->hosts[peer] != comm->hosts[comm->rank] ? bytes : 0);
 }
 
@@ -247,6 +257,8 @@ bool clab_job_advance(struct clab_job *job);
 // Free all works, also those under way.
 void clab_work_free_all(struct clab_comm *comm);
 
+// As clab_allgather, but for the library itself.
+int clab_own_allgather(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type);
 // Start a send or receive on a lane of its own kind.  errors: as clab_send_start
 int clab_message_start(struct clab_comm *comm, struct clab_transfer transfer, struct clab_work **work_p);
 

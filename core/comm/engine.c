@@ -105,7 +105,8 @@ static int advance(struct clab_comm *comm, struct clab_work *work, bool *progres
         return CLAB_OK;
     work->started = answer.begun;
     work->due = answer.due;
-    clab_comm_count(comm, answer.messages, answer.bytes_sent, answer.bytes_received, answer.bytes_across);
+    clab_comm_count(comm, clab_work_counts(work), answer.messages, answer.bytes_sent, answer.bytes_received,
+                    answer.bytes_across);
     *done_p = true;
     return CLAB_OK;
 }

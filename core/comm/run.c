@@ -267,7 +267,7 @@ static int begin(struct clab_comm *comm, struct clab_work *work)
         rewind_lane(&run->lanes[i], run->transfers + i * program->width,
                     again && (keeps_all(program) || program->lanes[i].nstages == 1));
     comm->traffic.algorithm = work->algorithm->name;
-    clab_comm_count(comm, program->messages, program->elements_sent * run->element_bytes,
+    clab_comm_count(comm, clab_work_counts(work), program->messages, program->elements_sent * run->element_bytes,
                     program->elements_received * run->element_bytes, program->elements_across * run->element_bytes);
     return begin_lanes(comm);
 }

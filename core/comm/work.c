@@ -227,8 +227,9 @@ static void listen_now_and_then(struct clab_comm *comm)
 
 static void queue_collective(struct clab_comm *comm, struct clab_work *work)
 {
-    comm->job->counts.collectives[work->problem.collective]++;
-    comm->job->counts.collectives_queued += comm->unwaited++ > 0;
+    struct clab_counts *counts = clab_work_counts(work);
+    counts->collectives[work->problem.collective]++;
+    counts->collectives_queued += comm->unwaited++ > 0;
     *comm->collectives_end = work;
     comm->collectives_end = &work->next;
 }
@@ -262,7 +263,7 @@ int clab_work_start(struct clab_comm *comm, struct clab_work *work)
         free(work);
         return err;
     }
-    comm->job->counts.started++;
+    clab_work_counts(work)->started++;
     advance(comm, &progress); // an error stays in comm->err, and wait returns it
     return CLAB_OK;
 }
@@ -373,7 +374,7 @@ static void retire(struct clab_work *work)
 {
     struct clab_comm *comm = work->comm;
     comm->unwaited -= work->algorithm != NULL;
-    comm->job->counts.waited_for++;
+    clab_work_counts(work)->waited_for++;
     if (work->algorithm && work->sequence < comm->kept_from) {
         free(work);
         return;

@@ -91,12 +91,36 @@ static void be_rank(char *backend)
     _exit(EXIT_SUCCESS);
 }
 
+// Sums that are under way while the communicator is split count as others do, and the split does not.
+static void be_splitter(char *backend)
+{
+    enum { SUMS = 3, FLOATS = RANKS * 5000 };
+    char name[] = "test", flag[] = "--backend", ranks[] = "-n3", *argv[] = {name, flag, backend, ranks, NULL};
+    static float in[FLOATS], out[SUMS][FLOATS];
+    int argc = 4;
+    struct clab_job *job;
+    struct clab_comm *comm, *part;
+    struct clab_work *works[SUMS];
+    must(clab_job_open(&argc, argv, &job));
+    must(clab_comm_create(job, &comm));
+    must(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "ring", 1));
+    clab_span_begin(job, "sums and a split");
+    for (int i = 0; i < SUMS; i++)
+        must(clab_allreduce_start(comm, in, out[i], FLOATS, CLAB_F32, CLAB_SUM, &works[i]));
+    must(clab_comm_split(comm, 0, 0, &part));
+    for (int i = 0; i < SUMS; i++)
+        must(clab_work_wait(works[i]));
+    clab_span_end(job);
+    must(clab_job_close(job));
+    _exit(EXIT_SUCCESS);
+}
+
 // ---- what the file says --------------------------------------------------------------------------------------
 
 static struct clab_count_row *rows;
 static int nrows;
 
-static void run(char *backend)
+static void run(char *backend, void (*be)(char *backend))
 {
     int status;
     assert_int_equal(truncate(path, 0), 0);
@@ -104,7 +128,7 @@ static void run(char *backend)
     if (pid == 0) {
         setenv("CLAB_COUNTS", path, 1);
         setenv("CLAB_POISON", "1", 1);
-        be_rank(backend);
+        be(backend);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -162,7 +186,7 @@ static void assert_job(int rank, const char *backend, bool is_exact)
 
 static void assert_rows(char *backend, bool is_exact)
 {
-    run(backend);
+    run(backend, be_rank);
     assert_int_equal(nrows, 4 * RANKS);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_ring(rank);
@@ -185,6 +209,32 @@ static void test_counts_of_virtual_time_are_the_same_and_computing_is_known(void
     (void)state;
     needs_inih();
     assert_rows(backend, true);
+}
+
+static void assert_sums(int rank)
+{
+    const struct clab_counts *c = &find(rank, "sums and a split")->counts;
+    assert_int_equal(c->collectives[CLAB_ALLREDUCE], 3);
+    assert_int_equal(c->messages, 3 * 2 * (RANKS - 1));
+    assert_int_equal(c->bytes_received, c->bytes_sent);
+    assert_int_equal(c->collectives[CLAB_ALLGATHER], 0);
+    assert_int_equal(c->collectives_queued, 2);
+    assert_int_equal(c->started, 3);
+    assert_int_equal(c->waited_for, 3);
+    assert_int_equal(c->communicators, 1);
+}
+
+static void test_what_is_under_way_counts_while_a_communicator_is_split(void **state)
+{
+    static char backends[][4] = {"shm", "sim"};
+    (void)state;
+    needs_inih();
+    for (int i = 0; i < 2; i++) {
+        run(backends[i], be_splitter);
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_sums(rank);
+        free(rows);
+    }
 }
 
 static void test_rows_that_no_library_wrote_are_refused_in_a_line(void **state)
@@ -219,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts_of_real_time_are_those_of_the_schedule),
         cmocka_unit_test(test_counts_of_virtual_time_are_the_same_and_computing_is_known),
+        cmocka_unit_test(test_what_is_under_way_counts_while_a_communicator_is_split),
         cmocka_unit_test(test_rows_that_no_library_wrote_are_refused_in_a_line),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
