@@ -60,11 +60,19 @@ static void close_fid(struct fid *fid)
         clab_debug("ofi: closing: %d", err);
 }
 
+static void drop(struct ofi_endpoint *e, const struct ofi_request *request)
+{
+    if (request->registration)
+        ofi_registrations_drop(&e->domain->registrations, request->registration);
+}
+
+// Of requests, those that are still under way after a failure.
 static void drop_registrations(struct ofi_endpoint *e)
 {
     for (int i = 0; i < e->npool && e->pooled; i++)
-        if (e->pooled[i].registration)
-            ofi_registrations_drop(&e->domain->registrations, e->pooled[i].registration);
+        drop(e, &e->pooled[i]);
+    for (const struct ofi_request *request = e->requests; request; request = request->made)
+        drop(e, request);
 }
 
 static void release(struct ofi_endpoint *e)

@@ -40,6 +40,7 @@ struct ofi_request {
     char *memory;         // POOLED, PACKET_OUT, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
+    struct ofi_request *made;              // of all
 };
 
 enum ofi_kind { OFI_SEND, OFI_RECEIVE, OFI_CREDIT, OFI_GOODBYE };
@@ -138,7 +139,7 @@ struct ofi_endpoint {
     struct ofi_packet *packets, *spare_packets; // (OFI_PACKETS), NULL until the first is used; the free ones
     int packets_sent;                           // that the provider has
     struct ofi_op *spare_ops;
-    struct ofi_request *spare_requests;
+    struct ofi_request *spare_requests, *requests; // the free ones, and all
     struct ofi_block *blocks; // the memory of ops, requests and bounce buffers
     char *bounces;            // free buffers of OFI_SEGMENT_BYTES, each beginning with a pointer to the next
 };

@@ -192,15 +192,14 @@ struct ofi_request *ofi_request_take(struct ofi_endpoint *e)
     if (!e->spare_requests) {
         struct ofi_request *requests = (struct ofi_request *)(void *)add_block(e, BATCH * sizeof *requests);
         for (int i = 0; requests && i < BATCH; i++) {
-            requests[i].next = e->spare_requests;
-            e->spare_requests = &requests[i];
+            requests[i] = (struct ofi_request){.next = e->spare_requests, .made = e->requests};
+            e->spare_requests = e->requests = &requests[i];
         }
     }
     struct ofi_request *request = e->spare_requests;
     if (request) {
         e->spare_requests = request->next;
         request->memory = NULL;
-        request->registration = NULL;
     }
     return request;
 }
@@ -209,6 +208,7 @@ void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request)
 {
     if (request->registration)
         ofi_registrations_drop(&e->domain->registrations, request->registration);
+    request->registration = NULL;
     if (request->memory)
         ofi_bounce_give(e, request->memory);
     request->next = e->spare_requests;

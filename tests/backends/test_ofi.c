@@ -12,6 +12,7 @@
 
 #include "backends/ofi/registrations.h"
 #include "backends/ofi/wire.h"
+#include "core/comm/job.h"
 
 // ---- registrations -------------------------------------------------------------------------------------------
 
@@ -394,6 +395,44 @@ static void test_a_lane_may_be_used_one_way(void **state)
     assert_work("ofi", 2, send_one_way);
 }
 
+// Rank 0 gives up a receive whose buffers the provider has. Then nothing of it is registered any more.
+static int give_up_a_receive(struct clab_job *job)
+{
+    struct clab_comm *comm;
+    struct clab_work *receive;
+    char *data = malloc(8 * MANY);
+    const struct ofi_registrations *all = &((const struct ofi_domain *)job->domain)->registrations;
+    int status = !data || clab_comm_create(job, &comm) ? 12 : 0;
+    if (!status && clab_job_rank(job) == 0) {
+        status = clab_recv_start(comm, data, 8 * MANY, CLAB_U8, 1, &receive) ? 13 : all->used ? 0 : 14;
+        clab_comm_destroy(comm);
+        status = status ? status : all->used ? 15 : 0;
+    } else if (!status) {
+        clab_comm_destroy(comm);
+    }
+    free(data);
+    return status;
+}
+
+static int open_and_give_up(int rank)
+{
+    struct clab_job *job;
+    (void)rank;
+    if (open_job(&job))
+        return 11;
+    const int status = give_up_a_receive(job);
+    clab_job_close(job);
+    return status;
+}
+
+static void test_a_receive_that_is_given_up_is_registered_no_longer(void **state)
+{
+    (void)state;
+    setenv("CLAB_OFI_REGISTER", "1", 1);
+    assert_job("ofi", 2, open_and_give_up);
+    unsetenv("CLAB_OFI_REGISTER");
+}
+
 // ---- what is refused -----------------------------------------------------------------------------------------
 
 static int only_open(int rank)
@@ -450,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_communicators_are_closed_at_once),
         cmocka_unit_test(test_messages_that_nobody_receives_yet_hold_up_no_collective),
         cmocka_unit_test(test_a_lane_may_be_used_one_way),
+        cmocka_unit_test(test_a_receive_that_is_given_up_is_registered_no_longer),
         cmocka_unit_test(test_an_unknown_provider_is_refused),
         cmocka_unit_test(test_an_unknown_interface_is_refused),
     };
