@@ -134,7 +134,8 @@ static void append(struct ofi_packet *packet, const struct clab_transfer *t)
     const uint64_t number = (uint64_t)t->turn % OFI_NUMBERS;
     const uint64_t head = t->bytes | number << NUMBER_AT | (uint64_t)t->lane << LANE_AT | (uint64_t)t->call << CALL_AT;
     memcpy(request->memory + request->bytes, &head, HEAD);
-    memcpy(request->memory + request->bytes + HEAD, t->src, t->bytes);
+    if (t->bytes > 0) // else src may be NULL
+        memcpy(request->memory + request->bytes + HEAD, t->src, t->bytes);
     request->bytes += place_of(t->bytes);
     packet->messages++;
 }

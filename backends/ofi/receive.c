@@ -103,7 +103,8 @@ static void keep_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi
         return;
     }
     *early = (struct ofi_early){.next = *link, .number = number, .immediate = immediate, .bytes = bytes};
-    memcpy(early->data, data, bytes);
+    if (bytes > 0) // else data may be NULL: a message of this rank's own
+        memcpy(early->data, data, bytes);
     *link = early;
     if (!early->next)
         lane->last_eager = early;

@@ -374,6 +374,25 @@ static void test_messages_that_nobody_receives_yet_hold_up_no_collective(void **
     assert_work("ofi", 2, send_before_anybody_receives);
 }
 
+// To rank 1 in packets, and to itself.
+static int send_nothing_of_nowhere(struct clab_comm *comm, int rank)
+{
+    enum { MESSAGES = 300 };
+    struct clab_work *own;
+    int status = 0;
+    for (int i = 0; i < MESSAGES; i++)
+        status |= rank == 0 ? clab_send(comm, NULL, 0, CLAB_F32, 1) : clab_recv(comm, NULL, 0, CLAB_F32, 0);
+    status |= clab_send_start(comm, NULL, 0, CLAB_F32, rank, &own);
+    status |= clab_recv(comm, NULL, 0, CLAB_F32, rank);
+    return status ? status : clab_work_wait(own);
+}
+
+static void test_messages_without_bytes_have_no_place(void **state)
+{
+    (void)state;
+    assert_work("ofi", 2, send_nothing_of_nowhere);
+}
+
 // One way only, so that nothing goes back that could tell of what has been taken.
 static int send_one_way(struct clab_comm *comm, int rank)
 {
@@ -488,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_what_a_rank_sent_before_it_left_arrives),
         cmocka_unit_test(test_communicators_are_closed_at_once),
         cmocka_unit_test(test_messages_that_nobody_receives_yet_hold_up_no_collective),
+        cmocka_unit_test(test_messages_without_bytes_have_no_place),
         cmocka_unit_test(test_a_lane_may_be_used_one_way),
         cmocka_unit_test(test_a_receive_that_is_given_up_is_registered_no_longer),
         cmocka_unit_test(test_an_unknown_provider_is_refused),
