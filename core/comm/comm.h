@@ -152,7 +152,7 @@ struct clab_comm {
     int begun;                                 // of them
     bool is_recording;                         // graph.h
     bool has_stream;                           // the caller's, which orders its work
-    struct clab_work *messages;                // sends and receives under way, in order
+    struct clab_work *messages, **messages_end; // sends and receives under way, in order
     struct clab_work *spares[CLAB_WORK_KINDS]; // works that are over, by kind: the last comes first
     int unwaited;                              // collectives that were started and not yet waited for
     unsigned long sequence;                    // of the next collective

@@ -161,6 +161,7 @@ static struct clab_comm *create(const struct clab_opening *o)
     comm->nranks = o->n;
     comm->id = o->id;
     comm->collectives_end = &comm->collectives;
+    comm->messages_end = &comm->messages;
     comm->traffic.algorithm = "none";
     comm->next = o->job->comms; // from now on notices about it are seen
     o->job->comms = comm;

@@ -106,25 +106,46 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
     return CLAB_OK;
 }
 
+// The message at *link_p, which then leads to the next one.
+static int advance_message(struct clab_comm *comm, struct clab_work ***link_p, bool *progress_p)
+{
+    struct clab_work **link = *link_p, *work = *link;
+    const int err = comm->backend->test(comm->endpoint, &work->transfer, 1, &work->done);
+    if (err)
+        return clab_comm_fail(comm, work, err);
+    if (!work->done) {
+        *link_p = &work->next;
+        return CLAB_OK;
+    }
+    if (comm->bounces)
+        clab_bounce_end(comm, &work->bounced);
+    *link = work->next;
+    if (!work->next)
+        comm->messages_end = link;
+    clab_work_record_end(work, CLAB_FLIGHT_DONE);
+    if (is_traced_here(comm))
+        clab_work_trace(work);
+    *progress_p = true;
+    return CLAB_OK;
+}
+
 static int advance_messages(struct clab_comm *comm, bool *progress_p)
 {
-    for (struct clab_work **link = &comm->messages; *link;) {
-        struct clab_work *work = *link;
-        int err = comm->backend->test(comm->endpoint, &work->transfer, 1, &work->done);
-        if (err)
-            return clab_comm_fail(comm, work, err);
-        if (work->done) {
-            if (comm->bounces)
-                clab_bounce_end(comm, &work->bounced);
-            *link = work->next;
-            clab_work_record_end(work, CLAB_FLIGHT_DONE);
-            if (is_traced_here(comm))
-                clab_work_trace(work);
-            *progress_p = true;
-        } else {
-            link = &work->next;
-        }
-    }
+    for (struct clab_work **link = &comm->messages; *link;)
+        CLAB_TRY(advance_message(comm, &link, progress_p));
+    return CLAB_OK;
+}
+
+// After the start of a message: it, and those that wait longest, as long as they are done. To test all, at each start,
+// would make many starts dear.
+static int advance_few_messages(struct clab_comm *comm, struct clab_work **newest)
+{
+    bool progress;
+    struct clab_work **link = &comm->messages;
+    const bool is_alone = newest == link;
+    CLAB_TRY(advance_message(comm, &newest, &progress));
+    while (!is_alone && *link && link == &comm->messages)
+        CLAB_TRY(advance_message(comm, &link, &progress));
     return CLAB_OK;
 }
 
@@ -203,7 +224,6 @@ void clab_work_forget(struct clab_comm *comm, enum clab_collective collective)
 
 static int start_message(struct clab_comm *comm, struct clab_work *work)
 {
-    struct clab_work **end = &comm->messages;
     clab_work_record(work);
     if (is_traced_here(comm))
         work->traced = clab_trace_begin(comm->trace);
@@ -212,9 +232,8 @@ static int start_message(struct clab_comm *comm, struct clab_work *work)
         err = comm->backend->start(comm->endpoint, &work->transfer, 1);
     if (err)
         return clab_comm_fail(comm, work, err);
-    while (*end)
-        end = &(*end)->next;
-    *end = work;
+    *comm->messages_end = work;
+    comm->messages_end = &work->next;
     return CLAB_OK;
 }
 
@@ -248,9 +267,19 @@ static int admit(struct clab_comm *comm, struct clab_work *work)
     return CLAB_OK;
 }
 
-int clab_work_start(struct clab_comm *comm, struct clab_work *work)
+// A first step of what has been started. An error stays in comm->err, and wait returns it.  end: of messages, before it
+static void step(struct clab_comm *comm, const struct clab_work *work, struct clab_work **end)
 {
     bool progress = false;
+    if (work->algorithm)
+        advance(comm, &progress);
+    else if (!advance_collectives(comm, &progress))
+        advance_few_messages(comm, end);
+}
+
+int clab_work_start(struct clab_comm *comm, struct clab_work *work)
+{
+    struct clab_work **end = comm->messages_end;
     listen_now_and_then(comm);
     work->done = false;
     work->is_begun = false;
@@ -264,7 +293,7 @@ int clab_work_start(struct clab_comm *comm, struct clab_work *work)
         return err;
     }
     clab_work_counts(work)->started++;
-    advance(comm, &progress); // an error stays in comm->err, and wait returns it
+    step(comm, work, end);
     return CLAB_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "core/comm/comm.h"
 #include "core/comm/progress.h"
 #include "tests/fixtures/needs.h"
 
@@ -404,6 +405,45 @@ static void test_a_choice_that_is_none_is_refused(void **state)
     unsetenv("CLAB_PACKETS");
 }
 
+// ---- many at once ----------------------------------------------------------------------------------------------
+
+static const struct clab_backend *mover;
+static int tested; // transfers, by `test`
+
+static int test_and_count(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
+{
+    tested += n;
+    return mover->test(endpoint, transfers, n, done_p);
+}
+
+// Rank 1 sends when rank 0 has begun to receive all.
+static int post_many(struct clab_comm *comm, int rank)
+{
+    enum { MANY = 300 };
+    static struct clab_work *works[MANY];
+    static int data[MANY];
+    struct clab_backend counting = *(mover = comm->backend);
+    counting.test = test_and_count;
+    comm->backend = &counting;
+    for (int i = 0; rank == 0 && i < MANY; i++)
+        CLAB_TRY(clab_recv_start(comm, &data[i], 1, CLAB_I32, 1, &works[i]));
+    comm->backend = mover;
+    CLAB_TRY(clab_barrier(comm));
+    for (int i = 0; rank == 1 && i < MANY; i++)
+        CLAB_TRY(clab_send(comm, &i, 1, CLAB_I32, 0));
+    for (int i = 0; rank == 0 && i < MANY; i++)
+        CLAB_TRY(clab_work_wait(works[i]) || data[i] != i ? CLAB_EWRONG : CLAB_OK);
+    return tested > 3 * MANY ? CLAB_EDEADLOCK : CLAB_OK;
+}
+
+static void test_a_start_tests_a_few_of_those_under_way(void **state)
+{
+    (void)state;
+    use("manual", "shm");
+    run_all(2, just_act, post_many, "20s", 0);
+    assert_int_equal(told->values[0], CLAB_OK);
+}
+
 // Two ranks with two cores each; a backend without a nap takes calls from one thread only.
 static void test_without_a_nap_there_is_no_thread(void **state)
 {
@@ -443,6 +483,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_choice_is_by_free_cores, use_shm),
         cmocka_unit_test_setup(test_in_virtual_time_there_is_no_choice, use_shm),
         cmocka_unit_test_setup(test_a_choice_that_is_none_is_refused, use_shm),
+        cmocka_unit_test_setup(test_a_start_tests_a_few_of_those_under_way, use_shm),
         cmocka_unit_test(test_without_a_nap_there_is_no_thread),
     };
     return cmocka_run_group_tests(tests, share_told, NULL);
