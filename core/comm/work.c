@@ -64,15 +64,17 @@ static bool may_follow(const struct clab_comm *comm, const struct clab_work *bef
 }
 
 // Begin the first collective and what the backend queues behind it, and go on with it.
-static int advance_first(struct clab_comm *comm, bool *progress_p, bool *done_p)
+//   *at_p: the one that an error is of
+static int advance_first(struct clab_comm *comm, struct clab_work **at_p, bool *progress_p, bool *done_p)
 {
-    struct clab_work *first = comm->collectives;
+    struct clab_work *first = *at_p = comm->collectives;
     if (!first->is_begun)
         CLAB_TRY(begin(comm, first));
     if (!first->is_begun)
         return CLAB_OK;
-    for (struct clab_work *next; (next = comm->last_begun->next) && may_follow(comm, comm->last_begun, next);)
-        CLAB_TRY(begin(comm, next));
+    while ((*at_p = comm->last_begun->next) && may_follow(comm, comm->last_begun, *at_p))
+        CLAB_TRY(begin(comm, *at_p));
+    *at_p = first;
     return first->engine->advance(comm, first, progress_p, done_p);
 }
 
@@ -81,9 +83,10 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
     struct clab_work *work;
     while ((work = comm->collectives)) {
         bool done = false;
-        int err = advance_first(comm, progress_p, &done);
+        struct clab_work *at;
+        int err = advance_first(comm, &at, progress_p, &done);
         if (err)
-            return clab_comm_fail(comm, work, err);
+            return clab_comm_fail(comm, at, err);
         if (!done)
             return CLAB_OK;
         clab_run_average(comm, work);

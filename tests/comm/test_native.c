@@ -11,7 +11,7 @@ enum { NRANKS = 3, LANE = 5, COUNT = 1000 };
 
 // ---- the double ----------------------------------------------------------------------------------------------
 
-enum mode { WORKS, NEVER_ENDS, FAILS };
+enum mode { WORKS, NEVER_ENDS, FAILS, SECOND_FAILS };
 static enum mode mode; // of the ranks, which are copies
 static const struct clab_backend *shm;
 static int under_way; // natives of this rank that have not been freed
@@ -32,6 +32,8 @@ static bool has_native(enum clab_collective collective, enum clab_type type, enu
 
 static int native_start(struct clab_endpoint *endpoint, const struct clab_call *call)
 {
+    if (mode == SECOND_FAILS && under_way > 0)
+        return CLAB_ENOMEM;
     struct native *n = last = calloc(1, sizeof *n);
     n->call = *call;
     n->given = malloc(NRANKS * call->problem.count * sizeof *n->given);
@@ -59,7 +61,7 @@ static int native_test(struct clab_endpoint *endpoint, struct clab_answer *answe
 {
     struct native *n = last;
     int err = shm->test(endpoint, n->transfers, 2 * NRANKS, &answer_p->done);
-    if (mode == NEVER_ENDS)
+    if (mode == NEVER_ENDS || mode == SECOND_FAILS)
         answer_p->done = false;
     if (!err && mode == FAILS)
         err = CLAB_EPEER;
@@ -198,6 +200,16 @@ static void time_out(struct here *h)
     check(h, under_way == 0, "it is under way, but its buffers are the caller's");
 }
 
+// It begins behind the first, which never ends.
+static void see_the_second_fail(struct here *h)
+{
+    float in[2] = {1, 2}, out[3];
+    struct clab_work *works[2];
+    must(clab_allreduce_start(h->comm, in, out, 1, CLAB_F32, CLAB_SUM, &works[0]));
+    must(clab_allreduce_start(h->comm, in, out + 1, 2, CLAB_F32, CLAB_SUM, &works[1]));
+    check(h, clab_work_wait(works[0]) != CLAB_OK, "the first ends");
+}
+
 static void see_it_fail(struct here *h)
 {
     fail_with(h, CLAB_EPEER);
@@ -217,7 +229,10 @@ static int run_rank(int rank)
     must(clab_job_open(&argc, argv, &h.job));
     shm = h.job->backend;
     library = *shm;
-    library.collectives = &natives;
+    static struct clab_collectives queueing;
+    queueing = natives;
+    queueing.queues = mode == SECOND_FAILS;
+    library.collectives = &queueing;
     library.close = close_endpoint;
     h.job->backend = &library;
     must(clab_comm_create(h.job, &h.comm));
@@ -287,6 +302,12 @@ static void test_a_native_that_fails_ends_the_communicator(void **state)
     assert_text_has(run_all(FAILS, see_it_fail), "allreduce (native) of 1 float sum, number 0: a peer is dead or gone");
 }
 
+static void test_a_native_that_can_not_begin_is_named(void **state)
+{
+    (void)state;
+    assert_text_has(run_all(SECOND_FAILS, see_the_second_fail), "allreduce (native) of 2 float sum, number 1: ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_natives_and_schedules_share_a_queue),
         cmocka_unit_test(test_a_native_that_is_not_there_is_refused),
         cmocka_unit_test(test_a_native_that_never_ends_times_out),
+        cmocka_unit_test(test_a_native_that_can_not_begin_is_named),
         cmocka_unit_test(test_a_native_that_fails_ends_the_communicator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
