@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
+
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
 struct block {
@@ -140,14 +142,18 @@ static void give_pages_back(const struct shm_heap *heap, const struct block *blo
 
 void shm_heap_free(struct shm_heap *heap, void *memory)
 {
-    size_t start = (size_t)((char *)memory - heap->memory);
-    for (struct block *block = heap->first; block; block = block->next)
-        if (block->used && block->start == start) {
-            block->used = false;
-            give_pages_back(heap, block);
-            merge_free(heap);
-            return;
-        }
+    const size_t start = (size_t)((char *)memory - heap->memory);
+    struct block *block = heap->first;
+    while (block && !(block->used && block->start == start))
+        block = block->next;
+    if (!block) {
+        clab_error("clab_free: no memory of clab_alloc begins at %p: free it once, by the address that clab_alloc gave",
+                   memory);
+        return;
+    }
+    block->used = false;
+    give_pages_back(heap, block);
+    merge_free(heap);
 }
 
 size_t shm_heap_left(const struct shm_heap *heap)

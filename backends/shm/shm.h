@@ -64,7 +64,7 @@ void shm_heap_destroy(struct shm_heap *heap);
 int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p);
 // The same in small pages, where most of it is never touched.
 int shm_heap_alloc_sparse(struct shm_heap *heap, size_t bytes, void **memory_p);
-// The pages go back to the system.
+// The pages go back to the system. An address that no block in use begins at is logged.
 void shm_heap_free(struct shm_heap *heap, void *memory);
 // The largest block that could be had.
 size_t shm_heap_left(const struct shm_heap *heap);

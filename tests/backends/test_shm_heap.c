@@ -112,11 +112,30 @@ static void test_large_blocks_begin_at_huge_pages(void **state)
     assert_int_equal(shm_heap_left(f->heap), BYTES);
 }
 
+static void assert_begins_no_block(struct fixture *f, void *memory)
+{
+    const struct capture err = capture_begin(STDERR_FILENO);
+    shm_heap_free(f->heap, memory);
+    assert_one_line_with(capture_end(err), "free it once, by the address that clab_alloc gave");
+}
+
+static void test_an_address_that_begins_no_block_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    void *memory;
+    assert_int_equal(shm_heap_alloc(f->heap, 1000, &memory), CLAB_OK);
+    assert_begins_no_block(f, (char *)memory + 64);
+    shm_heap_free(f->heap, memory);
+    assert_begins_no_block(f, memory);
+    assert_int_equal(shm_heap_left(f->heap), BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pages_that_were_touched_are_given_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_blocks_are_aligned_zeroed_and_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_address_that_begins_no_block_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_too_large_is_refused_and_harmless, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_blocks_begin_at_huge_pages, set_up, tear_down),
     };
