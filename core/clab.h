@@ -189,6 +189,10 @@ struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm);
 // CLAB_AVG adds, and then divides the sum by the number of ranks, on all backends. So the sum must fit the type: F16
 // holds at most 65504, and the average of 20000 on four ranks is infinite. (ncclAvg scales each float before it adds.)
 // A sum of integers wraps around before it is divided.
+//
+// Floats are rounded after each addition, so another algorithm, or number of ranks, may give other last bits. All ranks
+// get the same bits from clab_allreduce, except by "naive": there each rank adds in an order of its own. Replicas of a
+// model that are trained by it drift apart.
 
 // out[i] = sum (or op) over all ranks of in[i].  in, out: (count)
 int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,

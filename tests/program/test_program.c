@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/err.h"
+#include "core/program/in_process.h"
 #include "core/program/program.h"
 #include "tests/fixtures/sim_run.h"
 

@@ -15,6 +15,8 @@ static int three(UNUSED const struct clab_problem *problem)
 }
 
 // Everyone sends everyone its whole input. The input is set aside, since the sum grows in its place.
+// - Each rank adds in another order, from itself backwards, so ranks round differently. In one order for all, a rank
+//   would add its own input in the middle: a copy more, and P - 1 senders to one receiver in each stage.
 STAGE(allreduce)
 {
     if (s >= P - 1)
@@ -89,7 +91,7 @@ COST(cost_shift)
 
 const struct clab_algorithm clab_allreduce_naive = {
     .name = "naive",
-    .title = "everyone sends everything to everyone",
+    .title = "everyone sends everything to everyone, and adds it in an order of its own",
     .source = "folklore: what an allreduce is measured against",
     .collective = CLAB_ALLREDUCE,
     .default_lanes = 1,
