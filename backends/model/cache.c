@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/model/clock.h"
+#include "backends/model/model.h"
 #include "core/program/in_process.h"
 #include "sim/net/members.h"
 #include "sim/sim.h"
@@ -66,7 +67,7 @@ int model_cache_create(const struct clab_net *net, int rivals, const int job_ran
         return CLAB_ENOMEM;
     }
     for (int r = 0; r < nranks; r++)
-        cache->hosts[r] = job_ranks[r] / net->ranks_per_node;
+        cache->hosts[r] = model_node_of(net, job_ranks[r]);
     *cache_p = cache;
     return CLAB_OK;
 }

@@ -137,12 +137,11 @@ static char *at(const struct model_endpoint *e, size_t offset)
     return offset == CLAB_SHM_ELSEWHERE ? NULL : clab_shm_at(e->domain->inner, offset);
 }
 
-// Only what leaves a node can be lost.
 static bool are_on_several_nodes(const struct model_endpoint *e)
 {
-    const int each = e->domain->net->ranks_per_node;
+    const struct clab_net *net = e->domain->net;
     for (int r = 1; r < e->nranks; r++)
-        if (e->job_ranks[r] / each != e->job_ranks[0] / each)
+        if (model_node_of(net, e->job_ranks[r]) != model_node_of(net, e->job_ranks[0]))
             return true;
     return false;
 }

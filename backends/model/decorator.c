@@ -61,10 +61,9 @@ void model_describe(struct clab_domain *domain, char *text, size_t room, bool *i
         clab_no_description(NULL, text, room, is_fake_p);
 }
 
-// A node of the described network.
 int model_host(const struct clab_domain *domain, int rank)
 {
-    return rank / model_domain(domain)->net->ranks_per_node;
+    return model_node_of(model_domain(domain)->net, rank);
 }
 
 size_t model_resent(const struct clab_domain *domain)

@@ -76,6 +76,12 @@ int model_message_test(struct model_endpoint *e, struct clab_transfer *t, bool *
 // It is over: its memory can be used again.
 void model_message_end(struct model_endpoint *e, struct model_message *done);
 
+// The node of the described network that a rank of the job is on. Only what leaves a node can be lost.
+static inline int model_node_of(const struct clab_net *net, int job_rank)
+{
+    return job_rank / net->ranks_per_node;
+}
+
 // ---- slots that both policies share --------------------------------------------------------------------------
 
 int model_host(const struct clab_domain *domain, int rank); // of struct clab_time

@@ -31,11 +31,10 @@ static size_t moved_by(double now, const struct clab_transfer *t, const struct m
     return now <= m->posted ? 0 : (size_t)((double)t->bytes * (now - m->posted) / (m->due - m->posted));
 }
 
-// Only what leaves a node can be lost.
 static bool leaves_node(const struct model_endpoint *e, int peer)
 {
-    const int each = e->domain->net->ranks_per_node;
-    return e->job_ranks[peer] / each != e->job_ranks[e->rank] / each;
+    const struct clab_net *net = e->domain->net;
+    return model_node_of(net, e->job_ranks[peer]) != model_node_of(net, e->job_ranks[e->rank]);
 }
 
 // The receiver's port takes a message when it has arrived, however long ago the receive was posted.
