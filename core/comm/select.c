@@ -17,6 +17,7 @@
 #include "core/schedule/algorithms/algorithms.h"
 
 enum load {
+    ANY_LOAD,
     ROOMY,
     CROWDED,
     ROOMY_SOCKETS,
@@ -60,14 +61,12 @@ static const struct choice choices[] = {
 
     {CLAB_ALLGATHER, ROOMY, ANY_RANKS, KIB(64), &clab_allgather_bruck, 1},
     {CLAB_ALLGATHER, CROWDED, ANY_RANKS, KIB(64), &clab_allgather_doubling, 1},
-    {CLAB_ALLGATHER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
-    {CLAB_ALLGATHER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
+    {CLAB_ALLGATHER, ANY_LOAD, ANY_RANKS, ANY_BYTES, &clab_allgather_ring, 1},
 
     {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, KIB(64), &clab_reduce_scatter_halving, 1},
     {CLAB_REDUCE_SCATTER, CROWDED_SOCKETS, ANY_RANKS, KIB(1024), &clab_reduce_scatter_halving, 1},
     {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, KIB(256), &clab_reduce_scatter_halving, 1},
-    {CLAB_REDUCE_SCATTER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
-    {CLAB_REDUCE_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
+    {CLAB_REDUCE_SCATTER, ANY_LOAD, ANY_RANKS, ANY_BYTES, &clab_reduce_scatter_pairwise, 1},
 
     {CLAB_ALLTOALL, CROWDED_SOCKETS, ANY_RANKS, KIB(32), &clab_alltoall_bruck, 1},
     {CLAB_ALLTOALL, CROWDED, ANY_RANKS, ANY_BYTES, &clab_alltoall_flat, 1},
@@ -81,11 +80,9 @@ static const struct choice choices[] = {
     {CLAB_SCATTER, CROWDED_SOCKETS, ANY_RANKS, KIB(256), &clab_scatter_binomial, 1},
     {CLAB_SCATTER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_scatter_flat, 1},
 
-    {CLAB_BARRIER, ROOMY, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
-    {CLAB_BARRIER, CROWDED, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
+    {CLAB_BARRIER, ANY_LOAD, ANY_RANKS, ANY_BYTES, &clab_barrier_dissemination, 1},
 
-    {CLAB_SENDRECV, ROOMY, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
-    {CLAB_SENDRECV, CROWDED, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
+    {CLAB_SENDRECV, ANY_LOAD, ANY_RANKS, ANY_BYTES, &clab_sendrecv_shift, 1},
 };
 
 static int per_core(struct clab_placement placement, int nranks)
@@ -111,6 +108,8 @@ bool clab_placement_suits(struct clab_placement placement, const struct clab_alg
 
 static bool is_load(enum load load, const struct clab_problem *problem, struct clab_placement placement)
 {
+    if (load == ANY_LOAD)
+        return true;
     if (load == ROOMY_SOCKETS)
         return placement.sockets && !placement.crowded;
     if (load == CROWDED_SOCKETS)
