@@ -12,8 +12,6 @@
 #include "core/base/variables.h"
 #include "backends/ofi/endpoint.h"
 
-enum { LINE = 64, HUGE_PAGE = 2 << 20 };
-
 // ---- registered memory ---------------------------------------------------------------------------------------
 
 static int enter(void *domain_, const void *start, size_t bytes, void **handle_p)
@@ -53,14 +51,14 @@ void ofi_memory_close(struct ofi_domain *domain)
 int ofi_memory_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
 {
     struct ofi_domain *domain = (struct ofi_domain *)base;
-    const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
+    const size_t unit = bytes >= CLAB_HUGE_PAGE ? CLAB_HUGE_PAGE : CLAB_CACHE_LINE;
     const size_t room = bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
     void *memory = room || !bytes ? aligned_alloc(unit, room ? room : unit) : NULL;
     if (!memory) {
         clab_error("ofi: no memory for %zu bytes", bytes);
         return CLAB_ENOMEM;
     }
-    if (unit == HUGE_PAGE)
+    if (unit == CLAB_HUGE_PAGE)
         madvise(memory, room, MADV_HUGEPAGE); // a hint: small pages are right, too
     const int err =
         domain->registers ? ofi_registrations_hold(&domain->registrations, memory, room ? room : unit) : CLAB_OK;
@@ -105,7 +103,7 @@ void ofi_memory_unpin(struct clab_domain *base, struct clab_registration *regist
 
 // Goes with the endpoint, as one; its parts are given out and taken back by the lists below.
 struct ofi_block {
-    _Alignas(LINE) struct ofi_block *next;
+    _Alignas(CLAB_CACHE_LINE) struct ofi_block *next;
 };
 
 static char *add_block(struct ofi_endpoint *e, size_t bytes)

@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "backends/ofi/wire.h"
 
-enum { BATCH = 16, NAP_MS = 1 };
+enum { BATCH = 16 };
 static const long nap_ns = 50000; // where the queue can not be waited for
 
 // ---- errors --------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ void ofi_progress_sleep(struct ofi_endpoint *e)
 {
     struct fi_cq_tagged_entry entries[BATCH];
     if (e->sleeps) {
-        take_all(e, entries, fi_cq_sread(e->cq, entries, BATCH, NULL, NAP_MS));
+        take_all(e, entries, fi_cq_sread(e->cq, entries, BATCH, NULL, (int)(CLAB_NAP * 1e3)));
         push_what_waits(e);
     } else {
         nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);

@@ -17,8 +17,6 @@
 
 #include "core/base/log.h"
 
-enum { LINE = 64, HUGE_PAGE = 2 << 20 };
-
 struct block {
     size_t start, bytes; // relative to the heap
     bool used;
@@ -93,7 +91,7 @@ static int allocate(struct shm_heap *heap, size_t bytes, size_t unit, void **mem
         }
         CLAB_TRY(split(block, bytes));
         block->used = true;
-        if (unit == HUGE_PAGE)
+        if (unit == CLAB_HUGE_PAGE)
             madvise(heap->memory + block->start, bytes, MADV_HUGEPAGE); // a hint: small pages are right, too
         *memory_p = heap->memory + block->start;
         return CLAB_OK;
@@ -103,12 +101,12 @@ static int allocate(struct shm_heap *heap, size_t bytes, size_t unit, void **mem
 
 int shm_heap_alloc(struct shm_heap *heap, size_t bytes, void **memory_p)
 {
-    return allocate(heap, bytes, bytes >= HUGE_PAGE ? HUGE_PAGE : LINE, memory_p);
+    return allocate(heap, bytes, bytes >= CLAB_HUGE_PAGE ? CLAB_HUGE_PAGE : CLAB_CACHE_LINE, memory_p);
 }
 
 int shm_heap_alloc_sparse(struct shm_heap *heap, size_t bytes, void **memory_p)
 {
-    return allocate(heap, bytes, LINE, memory_p);
+    return allocate(heap, bytes, CLAB_CACHE_LINE, memory_p);
 }
 
 static void merge_free(struct shm_heap *heap)

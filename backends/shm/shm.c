@@ -24,7 +24,8 @@
 #include "backends/shm/board.h"
 #include "backends/shm/channel.h"
 
-enum { HUGE_PAGE = 2 << 20, SHARE_HEAD = 4096, LARGE = 64 << 20, NAP = 1000000 }; // NAP: ns
+enum { SHARE_HEAD = 4096, LARGE = 64 << 20 };
+static const long nap_ns = (long)(CLAB_NAP * 1e9);
 
 // ---- domain --------------------------------------------------------------------------------------------------
 
@@ -44,8 +45,8 @@ static int map_file(struct shm_domain *domain)
         return CLAB_EUNSUPPORTED;
     }
     domain->bytes = boot->segment_bytes;
-    domain->share_bytes = boot->segment_bytes / (size_t)boot->nranks / HUGE_PAGE * HUGE_PAGE;
-    if (domain->share_bytes < 2 * HUGE_PAGE + shm_filters_bytes(boot->nranks)) {
+    domain->share_bytes = boot->segment_bytes / (size_t)boot->nranks / CLAB_HUGE_PAGE * CLAB_HUGE_PAGE;
+    if (domain->share_bytes < 2 * CLAB_HUGE_PAGE + shm_filters_bytes(boot->nranks)) {
         clab_error("shm: the memory file of %zu bytes is too small for %d ranks", domain->bytes, boot->nranks);
         return CLAB_ENOMEM;
     }
@@ -300,7 +301,7 @@ static bool idle(struct clab_endpoint *base, unsigned fruitless)
     if (fruitless < spins + SHM_YIELDS)
         sched_yield();
     else
-        sleep_until_woken(endpoint, fruitless - spins - SHM_YIELDS, NAP);
+        sleep_until_woken(endpoint, fruitless - spins - SHM_YIELDS, nap_ns);
     return true;
 }
 
@@ -358,7 +359,7 @@ void clab_shm_sleep(struct clab_endpoint *base, unsigned fruitless, bool is_woke
 {
     struct shm_endpoint *endpoint = (struct shm_endpoint *)base;
     const unsigned doubled = !is_woken ? 0 : fruitless < 2 ? 3 : fruitless < 3 ? 4 : 5;
-    sleep_until_woken(endpoint, fruitless, (long)NAP << doubled);
+    sleep_until_woken(endpoint, fruitless, nap_ns << doubled);
     atomic_thread_fence(memory_order_seq_cst); // the announcement comes before the next poll
 }
 

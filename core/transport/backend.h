@@ -53,6 +53,8 @@ struct clab_registration {
     size_t bytes;
 };
 
+enum { CLAB_CACHE_LINE = 64, CLAB_HUGE_PAGE = 2 << 20 }; // B: what memory of alloc begins at, by its size
+
 // ---- whole collectives -------------------------------------------------------------------------------------------
 
 struct clab_call {
@@ -228,7 +230,7 @@ struct clab_backend {
     //   errors: as start
     int (*test)(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p);
     // Nothing could be moved for the `fruitless`-th time in a row (0, 1, ...): spin, yield or sleep, as suits, and at
-    // most 1 ms. Whether the core was given away: then it is time to look at clocks and notices.
+    // most CLAB_NAP. Whether the core was given away: then it is time to look at clocks and notices.
     bool (*idle)(struct clab_endpoint *endpoint, unsigned fruitless);
 
     const struct clab_collectives *collectives; // clab_no_collectives where it has none
