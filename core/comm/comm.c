@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/mix.h"
+#include "core/base/order.h"
 #include "core/comm/comm.h"
 #include "core/schedule/formats/listing.h"
 #include "core/comm/progress.h"
@@ -98,7 +99,7 @@ struct membership {
 static int by_key(const void *a, const void *b)
 {
     const struct membership *x = a, *y = b;
-    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->rank > y->rank) - (x->rank < y->rank);
+    return CLAB_ORDER(x->key, y->key) ?: CLAB_ORDER(x->rank, y->rank);
 }
 
 // By color, of all ranks of the job.  all: (comm->nranks)
