@@ -173,6 +173,8 @@ static void push(struct ofi_packet *packet)
         return;
     remove_held(e->domain, packet);
     e->packets_sent++;
+    if (e->domain->sent_last > 0)
+        e->domain->sent_last = clab_now(); // to send is not to compute
 }
 
 void ofi_packets_push(struct ofi_endpoint *e, int peer)
