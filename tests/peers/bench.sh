@@ -41,6 +41,17 @@ build_peers() {
     [ ${#peers[@]} -gt 0 ] || { echo 'bench-peers: neither Open MPI nor MPICH is installed' >&2; exit 3; }
 }
 
+# run_ours MEMORY RANKS IN_PLACE COLLECTIVE...: the same rows of ours.
+run_ours() {
+    local memory=$1 ranks=$2 in_place=$3
+    shift 3
+    "$build/commlab" bench "$@" --backend "$backend" -n "$ranks" -b 8 -e "$largest" -f $factor --check 0 --in-place "$in_place" \
+        --memory "$memory" --seconds 0.02s --csv "$folder/ours.csv" >"$folder/ours.txt" || return 1
+    awk -F, -v name="commlab-$memory" '/^collective,/ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        !/^#/ && ("usec" in at) { print name "," $at["collective"] "," $at["bytes"] "," $at["usec"] "," $at["line_nsec"] }' \
+        "$folder/ours.csv"
+}
+
 # run_one NAME RANKS: rows NAME,collective,bytes,usec,line_nsec.
 run_one() {
     local memory=${1#commlab-}
@@ -48,11 +59,7 @@ run_one() {
     openmpi) mpirun.openmpi $as_root --oversubscribe $openmpi_tcp -n "$2" "$folder/mpi-openmpi" openmpi $factor "$largest" ;;
     mpich) mpiexec.hydra $mpich_tcp -n "$2" "$folder/mpi-mpich" mpich $factor "$largest" ;;
     *)
-        "$build/commlab" bench $collectives --backend "$backend" -n "$2" -b 8 -e "$largest" -f $factor --check 0 --in-place 0 \
-            --memory "$memory" --seconds 0.02s --csv "$folder/ours.csv" >"$folder/ours.txt" || return 1
-        awk -F, -v name="$1" '/^collective,/ { for (i = 1; i <= NF; i++) at[$i] = i; next }
-            !/^#/ && ("usec" in at) { print name "," $at["collective"] "," $at["bytes"] "," $at["usec"] "," $at["line_nsec"] }' \
-            "$folder/ours.csv"
+        run_ours "$memory" "$2" 1 broadcast && run_ours "$memory" "$2" 0 ${collectives/broadcast/} # MPI_Bcast is in place
         ;;
     esac
 }
