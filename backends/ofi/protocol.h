@@ -17,7 +17,7 @@ enum {
     OFI_SEGMENT_BYTES = 511 << 10, // of the rest: reduced while the cache still holds it
     OFI_SEGMENTS = 4,              // of a message whose buffers are posted at once
     OFI_UNIT_BYTES = 1 << 10,      // in which eager parts are counted, each rounded up
-    OFI_WINDOW = 512,              // units of a lane that a peer may send before the first is received
+    OFI_WINDOW = 1024,             // units of a lane that may be sent ahead; half where ranks share cores
     OFI_PACKET_BYTES = 130880,     // of several messages together, such as three of 32 KiB with their heads
     OFI_JOINED_BYTES = 32 << 10,   // the longest message that may leave in a packet with others
     OFI_JOINED = 128,              // messages of a packet

@@ -43,13 +43,13 @@ void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
     ofi_op_give(e, op);
 }
 
-// An eager part has found its receive. Any message back acknowledges it; at half of the window a credit message does.
+// An eager part has found its receive. Any message back acknowledges it; at a quarter of the window, a credit message.
 static void take_eager(struct ofi_endpoint *e, int peer, int lane_, size_t bytes)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
     lane->units_landed += ofi_units(bytes);
-    if (peer == e->rank || lane->acknowledges || lane->units_landed - lane->units_reported < OFI_WINDOW / 2)
+    if (peer == e->rank || lane->acknowledges || lane->units_landed - lane->units_reported < OFI_WINDOW / 4)
         return;
     struct ofi_op *op = ofi_op_take(e);
     if (!op)

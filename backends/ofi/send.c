@@ -6,9 +6,15 @@
 #include "core/base/log.h"
 #include "backends/ofi/wire.h"
 
-static bool may_go(const struct ofi_lane *lane, uint32_t number, size_t bytes)
+// What a rank that shares its core lies ahead of the others, they must keep until they run.
+static uint32_t window(const struct ofi_endpoint *e)
 {
-    return number == lane->eager_sent && lane->units_sent - lane->units_taken + ofi_units(bytes) <= OFI_WINDOW;
+    return e->domain->boot->crowded ? OFI_WINDOW / 2 : OFI_WINDOW;
+}
+
+static bool may_go(const struct ofi_endpoint *e, const struct ofi_lane *lane, uint32_t number, size_t bytes)
+{
+    return number == lane->eager_sent && lane->units_sent - lane->units_taken + ofi_units(bytes) <= window(e);
 }
 
 static void note_gone(struct ofi_lane *lane, size_t bytes)
@@ -67,7 +73,7 @@ static void recall_ready(struct ofi_endpoint *e, struct ofi_lane *lane, struct o
 
 static void push_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
-    if (!may_go(lane, op->number, op->bytes) || !ofi_wire_eager(e, op)) {
+    if (!may_go(e, lane, op->number, op->bytes) || !ofi_wire_eager(e, op)) {
         ofi_work_add(e, op);
         return;
     }
@@ -159,7 +165,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
     }
     const size_t bytes = t->bytes;
     if (e->domain->joins && bytes <= OFI_JOINED_BYTES && !lane->sends && !lane->readies &&
-        may_go(lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
+        may_go(e, lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
         note_gone(lane, bytes);
         t->moved = bytes;
         t->done = true;
@@ -167,7 +173,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
     }
     if (e->peers[t->peer].held)
         ofi_packets_push(e, t->peer);
-    if (bytes <= e->inject_bytes && !lane->readies && may_go(lane, (uint32_t)t->turn, bytes) &&
+    if (bytes <= e->inject_bytes && !lane->readies && may_go(e, lane, (uint32_t)t->turn, bytes) &&
         ofi_wire_eager_copy(e, t, (uint32_t)t->turn)) {
         note_gone(lane, bytes);
         t->moved = bytes;
