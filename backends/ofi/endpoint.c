@@ -114,7 +114,7 @@ static struct ofi_endpoint *create(struct ofi_domain *domain, const struct clab_
     e->pooled = calloc((size_t)e->npool + 1, sizeof *e->pooled);
     void *pool = NULL;
     if (!e->peers || !e->lanes || !e->pooled ||
-        ofi_memory_alloc(&domain->base, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
+        ofi_memory_alloc_sparse(&domain->base, (size_t)(e->npool + 1) * OFI_POOLED_STRIDE, &pool)) {
         release(e);
         return NULL;
     }
@@ -451,9 +451,8 @@ void ofi_closing_finish(struct ofi_domain *domain)
         else
             ofi_progress_sleep(domain->closing);
     }
-    for (struct ofi_endpoint *e = domain->closing, *next; e; e = next) {
-        next = e->next;
+    for (struct ofi_endpoint *e; (e = domain->closing);) {
+        domain->closing = e->next;
         release(e);
     }
-    domain->closing = NULL;
 }

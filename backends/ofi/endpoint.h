@@ -138,6 +138,7 @@ struct ofi_endpoint {
     int npool;
     struct ofi_packet *packets, *spare_packets; // (OFI_PACKETS), NULL until the first is used; the free ones
     int packets_sent;                           // that the provider has
+    bool lacks_packets;                         // there was no memory for them: each message is sent by itself
     struct ofi_op *spare_ops;
     struct ofi_request *spare_requests, *requests; // the free ones, and all
     struct ofi_block *blocks; // the memory of ops, requests and bounce buffers
@@ -177,6 +178,8 @@ static inline size_t ofi_segment_bytes(size_t message_bytes, size_t offset)
 
 // 64-byte aligned, from 2 MiB on in huge pages, and known to the fabric.  errors: CLAB_ENOMEM, CLAB_ESYS, logged
 int ofi_memory_alloc(struct clab_domain *domain, size_t bytes, void **memory_p);
+// The same for memory of which only parts may ever be touched: in small pages.
+int ofi_memory_alloc_sparse(struct clab_domain *domain, size_t bytes, void **memory_p);
 void ofi_memory_free(struct clab_domain *domain, void *memory);
 int ofi_memory_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);
 void ofi_memory_unpin(struct clab_domain *domain, struct clab_registration *registration);
@@ -234,7 +237,8 @@ void ofi_packets_sent(struct ofi_endpoint *e, struct ofi_request *request);
 void ofi_packets_forget(struct ofi_endpoint *e);
 // A packet has come.
 void ofi_packets_open(struct ofi_endpoint *e, int peer, const char *data, size_t bytes);
-char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes); // lasts as long as the endpoint; memory.c
+// Lasts as long as the endpoint. NULL: there is none, which the endpoint can do without; memory.c
+char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes);
 
 // ---- progress.c ----------------------------------------------------------------------------------------------
 

@@ -48,18 +48,16 @@ void ofi_memory_close(struct ofi_domain *domain)
     ofi_registrations_finish(&domain->registrations);
 }
 
-int ofi_memory_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
+// `advice`: for madvise, from 2 MiB on; a hint, since pages of any size are right.  errors: CLAB_ENOMEM (not logged)
+static int obtain(struct ofi_domain *domain, size_t bytes, int advice, void **memory_p)
 {
-    struct ofi_domain *domain = (struct ofi_domain *)base;
     const size_t unit = bytes >= CLAB_HUGE_PAGE ? CLAB_HUGE_PAGE : CLAB_CACHE_LINE;
     const size_t room = bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
     void *memory = room || !bytes ? aligned_alloc(unit, room ? room : unit) : NULL;
-    if (!memory) {
-        clab_error("ofi: no memory for %zu bytes", bytes);
+    if (!memory)
         return CLAB_ENOMEM;
-    }
     if (unit == CLAB_HUGE_PAGE)
-        madvise(memory, room, MADV_HUGEPAGE); // a hint: small pages are right, too
+        madvise(memory, room, advice);
     const int err =
         domain->registers ? ofi_registrations_hold(&domain->registrations, memory, room ? room : unit) : CLAB_OK;
     if (err) {
@@ -68,6 +66,24 @@ int ofi_memory_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
     }
     *memory_p = memory;
     return CLAB_OK;
+}
+
+static int obtain_or_log(struct clab_domain *base, size_t bytes, int advice, void **memory_p)
+{
+    const int err = obtain((struct ofi_domain *)base, bytes, advice, memory_p);
+    if (err == CLAB_ENOMEM)
+        clab_error("ofi: no memory for %zu bytes", bytes);
+    return err;
+}
+
+int ofi_memory_alloc(struct clab_domain *base, size_t bytes, void **memory_p)
+{
+    return obtain_or_log(base, bytes, MADV_HUGEPAGE, memory_p);
+}
+
+int ofi_memory_alloc_sparse(struct clab_domain *base, size_t bytes, void **memory_p)
+{
+    return obtain_or_log(base, bytes, MADV_NOHUGEPAGE, memory_p);
 }
 
 void ofi_memory_free(struct clab_domain *base, void *memory)
@@ -106,23 +122,28 @@ struct ofi_block {
     _Alignas(CLAB_CACHE_LINE) struct ofi_block *next;
 };
 
-static char *add_block(struct ofi_endpoint *e, size_t bytes)
+static char *keep_block(struct ofi_endpoint *e, void *memory)
 {
-    void *memory;
-    const int err = ofi_memory_alloc(&e->domain->base, sizeof(struct ofi_block) + bytes, &memory);
-    if (err) {
-        ofi_fail(e, err);
-        return NULL;
-    }
     struct ofi_block *block = memory;
     block->next = e->blocks;
     e->blocks = block;
     return (char *)(block + 1);
 }
 
+static char *add_block(struct ofi_endpoint *e, size_t bytes)
+{
+    void *memory;
+    const int err = ofi_memory_alloc(&e->domain->base, sizeof(struct ofi_block) + bytes, &memory);
+    if (err)
+        ofi_fail(e, err);
+    return err ? NULL : keep_block(e, memory);
+}
+
 char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes)
 {
-    return add_block(e, bytes);
+    void *memory;
+    const int err = obtain(e->domain, sizeof(struct ofi_block) + bytes, MADV_NOHUGEPAGE, &memory);
+    return err ? NULL : keep_block(e, memory);
 }
 
 void ofi_blocks_free(struct ofi_endpoint *e)

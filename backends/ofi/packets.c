@@ -69,14 +69,20 @@ void ofi_packets_note_wait(struct ofi_domain *domain)
 
 // ---- what is held --------------------------------------------------------------------------------------------
 
+static bool are_sending(const struct ofi_endpoint *list)
+{
+    for (const struct ofi_endpoint *e = list; e; e = e->next)
+        if (e->packets_sent > 0 && !e->err)
+            return true;
+    return false;
+}
+
 // What a failed endpoint holds stays where it is, and nobody need try again.
 static void note_held(struct ofi_domain *domain)
 {
-    bool holds = false;
+    bool holds = are_sending(domain->endpoints) || are_sending(domain->closing);
     for (const struct ofi_packet *packet = domain->held; packet && !holds; packet = packet->next)
         holds = !packet->endpoint->err;
-    for (const struct ofi_endpoint *e = domain->endpoints; e && !holds; e = e->next)
-        holds = e->packets_sent > 0 && !e->err;
     clab_domain_set_holds(&domain->base, holds);
 }
 
@@ -92,8 +98,11 @@ static void make_packets(struct ofi_endpoint *e)
 {
     const size_t heads = OFI_PACKETS * sizeof *e->packets;
     char *memory = ofi_memory_take(e, heads + (size_t)OFI_PACKETS * OFI_PACKET_BYTES);
-    if (!memory)
+    e->lacks_packets = !memory;
+    if (!memory) {
+        clab_info("ofi: no memory for packets: each message is sent by itself");
         return;
+    }
     e->packets = (struct ofi_packet *)(void *)memory;
     for (int i = 0; i < OFI_PACKETS; i++) {
         e->packets[i] = (struct ofi_packet){.endpoint = e, .next = e->spare_packets};
@@ -107,7 +116,7 @@ static void make_packets(struct ofi_endpoint *e)
 static struct ofi_packet *begin(struct ofi_endpoint *e, const struct clab_transfer *t)
 {
     struct ofi_domain *domain = e->domain;
-    if (!e->packets)
+    if (!e->packets && !e->lacks_packets)
         make_packets(e);
     if (!e->spare_packets && e->packets_sent > 0)
         ofi_progress(e);
@@ -183,6 +192,14 @@ void ofi_packets_push(struct ofi_endpoint *e, int peer)
         push(e->peers[peer].held);
 }
 
+// A provider that had no room for a packet gets it by progress.
+static void progress(struct ofi_endpoint *list)
+{
+    for (struct ofi_endpoint *e = list; e; e = e->next)
+        if (!e->err && (e->packets_sent > 0 || ofi_packets_wait(e)))
+            ofi_progress(e);
+}
+
 static void flush_all(struct ofi_domain *domain)
 {
     for (struct ofi_packet *packet = domain->held, *next; packet; packet = next) {
@@ -190,9 +207,8 @@ static void flush_all(struct ofi_domain *domain)
         if (!packet->endpoint->err)
             push(packet);
     }
-    for (struct ofi_endpoint *e = domain->endpoints; e; e = e->next)
-        if (e->packets_sent > 0 && !e->err)
-            ofi_progress(e);
+    progress(domain->endpoints);
+    progress(domain->closing);
     note_held(domain);
 }
 

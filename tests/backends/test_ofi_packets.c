@@ -129,6 +129,45 @@ static void test_a_packet_to_a_rank_that_has_left_is_free_again(void **state)
     assert_int_equal(e.err, CLAB_OK);
 }
 
+// A registrar that finds no memory.
+static int enter_nothing(void *of, const void *start, size_t bytes, void **handle_p)
+{
+    (void)of, (void)start, (void)bytes, (void)handle_p;
+    return CLAB_ENOMEM;
+}
+
+static void test_without_memory_for_packets_a_message_goes_by_itself(void **state)
+{
+    (void)state;
+    struct ofi_peer peer = {0};
+    struct ofi_domain domain = {.registers = true};
+    struct ofi_endpoint e = {.domain = &domain, .peers = &peer};
+    const struct clab_transfer send = {.op = CLAB_SEND};
+    ofi_registrations_init(&domain.registrations, (struct ofi_registrar){.enter = enter_nothing});
+    assert_false(ofi_packets_take(&e, &send));
+    assert_int_equal(e.err, CLAB_OK);
+    assert_true(e.lacks_packets);
+    assert_false(clab_domain_holds(&domain.base));
+    ofi_registrations_finish(&domain.registrations);
+}
+
+static void test_what_a_closed_endpoint_holds_is_tried_again(void **state)
+{
+    (void)state;
+    struct fi_ops_cq queue = {.size = sizeof queue, .read = read_queue, .readerr = read_cancelled};
+    struct fid_cq cq = {.ops = &queue};
+    struct ofi_domain domain = {.base.holds = true};
+    struct ofi_endpoint closed = {.domain = &domain, .cq = &cq, .packets_sent = 1, .sending = 1};
+    struct ofi_packet packet = {.endpoint = &closed, .request.kind = OFI_PACKET_OUT};
+    domain.closing = &closed;
+    ofi_packets_flush(&domain.base);
+    assert_true(clab_domain_holds(&domain.base));
+    cancelled = &packet.request;
+    ofi_packets_flush(&domain.base);
+    assert_false(clab_domain_holds(&domain.base));
+    assert_int_equal(closed.packets_sent, 0);
+}
+
 // ---- streams -------------------------------------------------------------------------------------------------
 
 static bool holds(const struct clab_comm *comm)
@@ -323,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_nothing_joins_where_nothing_may_be_held),
         cmocka_unit_test(test_what_a_failed_endpoint_holds_is_not_tried_again),
         cmocka_unit_test(test_a_packet_to_a_rank_that_has_left_is_free_again),
+        cmocka_unit_test(test_without_memory_for_packets_a_message_goes_by_itself),
+        cmocka_unit_test(test_what_a_closed_endpoint_holds_is_tried_again),
         cmocka_unit_test(test_messages_of_all_sizes_arrive_whole),
         cmocka_unit_test(test_the_last_arrive_while_the_sender_computes),
         cmocka_unit_test(test_the_last_arrive_that_began_in_a_wait),
