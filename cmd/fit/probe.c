@@ -329,6 +329,16 @@ static int sample_wire(struct fit_ranks *r, struct clab_placement_sample *probed
     return probe_wire(r->comm, probed);
 }
 
+// Whether no other process took a rank's core since `before`, this rank's interruptions then.
+static int look_whether_whole(struct fit_ranks *r, double before, bool *whole_p)
+{
+    double interruptions = probe_interruptions() - before;
+    CLAB_TRY(r->err);
+    CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
+    *whole_p = interruptions == 0;
+    return CLAB_OK;
+}
+
 // A placement sample and a batch. *whole_p: no other process took a rank's core during either (cmd/probe/placement.h).
 // Else there is no placement sample.
 static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turns, double *took_p,
@@ -340,23 +350,21 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
     else
         CLAB_TRY(sample_wire(r, probed));
     *took_p = time_batch(r, task, turns);
-    double interruptions = probe_interruptions() - before;
-    CLAB_TRY(r->err);
-    CLAB_TRY(clab_allreduce(r->comm, &interruptions, &interruptions, 1, CLAB_F64, CLAB_MAX));
-    *whole_p = interruptions == 0;
+    CLAB_TRY(look_whether_whole(r, before, whole_p));
     if (!*whole_p)
         *probed = (struct clab_placement_sample){0};
     return CLAB_OK;
 }
 
 // What one turn takes, s per message. A burst waits before it begins, and a wire is busy with what was posted for longer
-// than the core that posted it.
-static double time_once(struct fit_ranks *r, const struct fit_task *task)
+// than the core that posted it. *took_p: as a batch of one turn
+static double time_once(struct fit_ranks *r, const struct fit_task *task, double *took_p)
 {
-    const double begin = clab_now(), seconds = time_batch(r, task, 1);
+    const double begin = clab_now();
     const bool lasts = rests(r, task) || task->how->probe == CLAB_PROBE_POST;
+    *took_p = time_batch(r, task, 1);
     fit_meet(r);
-    return lasts ? (clab_now() - begin) / BURST : seconds;
+    return lasts ? (clab_now() - begin) / BURST : *took_p;
 }
 
 // Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep: not
@@ -374,21 +382,25 @@ static int warm_turns(size_t level, bool hurried)
     return hurried || level <= cache / SMALL_PART || bytes < WARM * level ? WARM : (int)(bytes / level);
 }
 
-// A batch of at least one turn. An interrupted batch is timed again, a few times. If all are interrupted, the least is
-// nearest: others' work only adds.
+// A batch of at least one turn; a long turn on a wire, where caches need not be warm, is one already. An interrupted
+// batch is timed again, a few times. If all are interrupted, the least is nearest: others' work only adds.
 static int time_task(struct fit_ranks *r, const struct fit_task *task, const struct fit_effort *effort, double *took_p,
                      struct clab_placement_sample *probed_p)
 {
     enum { TRIES = 5 };
-    double least = INFINITY;
+    double least = INFINITY, took;
     bool is_whole = false;
     struct pace pace;
     time_batch(r, task, warm_turns(task->level, effort->hurried)); // the first touch, too
-    const double once = time_once(r, task);
+    const double before = probe_interruptions(), once = time_once(r, task, &took);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, effort->seconds, once, &pace));
+    if (pace.turns == 1 && !r->comm->backend->protocols.memory) {
+        CLAB_TRY(look_whether_whole(r, before, &is_whole));
+        CLAB_TRY(sample_wire(r, probed_p));
+        least = took;
+    }
     for (int n = 0; n < TRIES && !is_whole; n++) {
-        double took;
         if (n > 0 && pace.rest)
             usleep((useconds_t)pace.rest);
         CLAB_TRY(time_alone(r, task, pace.turns, &took, probed_p, &is_whole));

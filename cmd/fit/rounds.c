@@ -115,13 +115,15 @@ static int samples_of(const struct fit_record *record, const struct usual *usual
 }
 
 // Whether the task has too few samples, or such as differ too much. The interval of a median shrinks with the root of
-// their number.
+// their number. ENOUGH samples that still differ always will, and more of them predict no better.
+enum { ENOUGH = 2 * FIT_ROUNDS };
+
 static bool is_loose(const struct fit_record *record, const struct usual *usual, int task)
 {
     double seconds[ROUNDS_AT_MOST];
     const int n = samples_of(record, usual, task, seconds);
-    if (n < FIT_ROUNDS)
-        return true;
+    if (n < FIT_ROUNDS || n >= ENOUGH)
+        return n < FIT_ROUNDS;
     const double half = (clab_quantile(seconds, n, 0.75) - clab_quantile(seconds, n, 0.25)) / 2;
     return half * sqrt((double)FIT_ROUNDS / n) > loose * clab_quantile(seconds, n, 0.5);
 }
