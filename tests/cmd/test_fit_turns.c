@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What the probes of `commlab fit` work on: no zeros, which are moved faster than other data, and no values that are
-// slow to add, however many turns there were.
+// slow to add, however many turns there were. And a rank that waits keeps its core.
 
 #include "tests/fixtures/working_job.h"
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/fit/session.h"
 
@@ -83,6 +84,49 @@ static void test_the_pace_is_the_fastest_that_a_quarter_has(void **state)
         assert_int_equal(fit_pace_has(&pace, &record, i), i == 3 || i == 7);
 }
 
+// How a rank waits: how often it was idle, and how patient the backend thought it.
+static struct {
+    const struct clab_backend *backend;
+    unsigned calls, most_fruitless;
+} waits;
+
+static bool count_idle(struct clab_endpoint *endpoint, unsigned fruitless)
+{
+    waits.calls++;
+    waits.most_fruitless = fruitless > waits.most_fruitless ? fruitless : waits.most_fruitless;
+    return waits.backend->idle(endpoint, fruitless);
+}
+
+// Rank 1 waits for a message that rank 0 sends late.
+static int wait_for_one(struct clab_comm *comm, int rank)
+{
+    enum { LATE = 5000, LOOKS = 100 }; // us; for each look that a backend usually counts
+    struct clab_job *job = clab_comm_job(comm);
+    struct fit_ranks ranks;
+    int status = 0;
+    if (fit_ranks_open(comm, job, BYTES, &ranks))
+        return 1;
+    struct clab_backend counting = *comm->backend;
+    waits.backend = comm->backend;
+    counting.idle = count_idle;
+    comm->backend = &counting;
+    if (rank == 0)
+        usleep(LATE);
+    fit_turn_one_way(&ranks, BYTES);
+    comm->backend = waits.backend;
+    if (ranks.err || (rank == 1 && waits.most_fruitless > waits.calls / LOOKS))
+        status = 2;
+    fit_meet(&ranks);
+    fit_ranks_close(&ranks, job);
+    return status;
+}
+
+static void test_a_rank_that_waits_keeps_its_core(void **state)
+{
+    (void)state;
+    assert_int_equal(run_work(2, wait_for_one), 0);
+}
+
 static void test_a_message_is_as_long_as_it_says(void **state)
 {
     (void)state;
@@ -99,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_pace_is_the_fastest_that_a_quarter_has),
+        cmocka_unit_test(test_a_rank_that_waits_keeps_its_core),
         cmocka_unit_test(test_a_message_is_as_long_as_it_says),
         cmocka_unit_test(test_probes_work_on_no_zeros_and_no_slow_values),
     };
