@@ -77,6 +77,7 @@ static const struct fit_probe wire_probes[] = {
     {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip},     // rested: time_rested
     {CLAB_PROBE_CARRY, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way},      // then looks on: time_carry
     {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way_back}, // likewise: time_fetch
+    {CLAB_PROBE_FOUND, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 1, fit_turn_one_way_back},  // likewise: time_found
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
     {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
@@ -194,7 +195,8 @@ static bool rests(const struct fit_ranks *r, const struct fit_task *task)
 {
     enum { SHORT = 64 };
     const enum clab_probe probe = task->how->probe;
-    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH || probe == CLAB_PROBE_CARRY ||
+    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH || probe == CLAB_PROBE_FOUND ||
+           probe == CLAB_PROBE_CARRY ||
            (probe == CLAB_PROBE_POST && task->bytes <= SHORT && !r->comm->backend->protocols.memory);
 }
 
@@ -257,6 +259,27 @@ static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int t
     return sum / bursts / BURST;
 }
 
+// Likewise of many, of which it first takes a few.
+static double time_found(struct fit_ranks *r, const struct fit_task *task, int turns)
+{
+    enum { FIRST = 8, MORE = 24, BYTES = 136 }; // on the wire
+    const double post = 1e-5;                   // s, at most, of the sender's core
+    double sum = 0;
+    const int bursts = turns * BURST / (FIRST + MORE) + 1;
+    for (int i = 0; i < bursts && !r->err; i++) {
+        fit_meet(r);
+        if (r->rank == 0)
+            rest(long_rest + (FIRST + MORE) * (post + 2 * r->each * BYTES));
+        for (int k = 0; k < FIRST; k++)
+            task->how->turn(r, task->bytes);
+        const double begin = clab_now();
+        for (int k = 0; k < MORE; k++)
+            task->how->turn(r, task->bytes);
+        sum += clab_now() - begin - r->clock_cost;
+    }
+    return sum / bursts / MORE;
+}
+
 // Seconds that were taken from a core that does nothing but look at the clock.
 static double look_on(double seconds)
 {
@@ -290,6 +313,7 @@ static double time_batch(struct fit_ranks *r, const struct fit_task *task, int t
     case CLAB_PROBE_POST: return time_post(r, task, turns);
     case CLAB_PROBE_REST: return time_rested(r, task, turns);
     case CLAB_PROBE_FETCH: return time_fetch(r, task, turns);
+    case CLAB_PROBE_FOUND: return time_found(r, task, turns);
     case CLAB_PROBE_CARRY: return time_carry(r, task, turns);
     default: return time_turns(r, task, turns);
     }

@@ -38,6 +38,7 @@ struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost
         .out = ticks_round(t, s->gap_out),
         .beside = ticks_round(t, whole * s->core_recv),
         .joined = ticks_round(t, s->gap_joined),
+        .found = ticks_round(t, s->o_joined),
         .acks = ticks_round(t, whole * s->gap_acks),
         .waits = s->waits,
         .buffers = s->buffers,

@@ -23,6 +23,7 @@ struct loggp_cost {
     double ahead;         // s that the last byte may leave before its turn, after a pause
     double after, joined; // s more of the sender's core; and less of either port for a message that joins a packet
     double acks;          // s of the receiver's port on the way back
+    double found;         // s less of the receiver's core for a message that it finds with one before it
     double out, beside;   // s more of the sender's port; of the receiver's core, while the bytes come
     bool waits, buffers;
     uint8_t tx, rx; // enum loggp_port

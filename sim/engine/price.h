@@ -362,7 +362,14 @@ static double pick_up(const struct turn *t, const struct clab_link *link, const 
     spend(t->r, PART_BANDWIDTH, in - recv, in);
     if (cost->beside > 0)
         in = carry(t, cost->beside, in);
-    return price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
+    struct corking_socket *socket =
+        cost->found > 0 && t->s->load == CLAB_ALONE ? corking_socket(&t->s->corking, t->rank, message->src) : NULL;
+    if (socket && in <= socket->read)
+        return price_core(t, later(in, t->l->clock), fixed - cost->found, PART_LATENCY, MODE_ANY);
+    const double end = price_core(t, later(in, t->l->clock), fixed, PART_LATENCY, MODE_ANY);
+    if (socket)
+        socket->read = end - fixed;
+    return end;
 }
 
 // What is fixed of taking a message in, beside what the stage sends, or alone.

@@ -35,6 +35,7 @@ enum clab_probe {
     CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
     CLAB_PROBE_REST,   // half a round trip of a message that finds the wire idle for a while
     CLAB_PROBE_FETCH,  // the receiver's time for a message that has come before
+    CLAB_PROBE_FOUND,  // the same for one of many, when it has taken the first few of them
     CLAB_PROBE_CARRY,  // the sender's core for a message: until it is handed over, and what the kernel takes of it then
     CLAB_PROBE_HOME,   // an exchange; each reads again what it sent, and copies there what it received
     CLAB_PROBE_SUMMED, // SUM, then z as a message, until the sender learns that it was fetched; both: an exchange

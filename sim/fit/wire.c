@@ -13,7 +13,7 @@
 //
 //     after a rest, half a round trip         o_send + o_recv; then the sender's core is busy for o_after more
 //     after a rest, messages in a row         o_send + o_after
-//     a message that has come before          o_recv
+//     a message that has come before          o_recv; of many of those, o_recv - o_joined
 //
 // Within a host there is no wire, and what a byte costs changes with the size, as caches and protocols do: there is a
 // segment for each range of sizes. Where a core moves all bytes, one after the other (CLAB_PORT_CORE):
@@ -50,6 +50,7 @@ struct wire {
     double acks;           // of a long message, on the way back
     double half;           // from host to host, of a small message that finds the wire idle
     double o_send, o_recv; // of its cores
+    double found;          // of the receiver's, for one of many that have come
     double o_after, o_both;
     size_t some;           // bytes of a few packets
     double some_each;      // s/B of the sender's core up to those, after they are handed over
@@ -140,6 +141,7 @@ static struct wire wire_of(struct fit_round *r)
     w.half = fit_time(r, CLAB_PROBE_REST);
     w.o_recv = fmin(time_at(r, CLAB_PROBE_FETCH, least), w.half / 2);
     w.o_send = w.half - w.o_recv;
+    w.found = fmin(fit_time(r, CLAB_PROBE_FOUND), w.o_recv);
     const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
     w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
     w.some = next_carried(r);
@@ -162,6 +164,7 @@ static struct clab_segment packet_of(struct fit_round *r, const struct wire *w, 
                              .o_send = w->o_send,
                              .o_after = w->o_after,
                              .o_recv = w->o_recv,
+                             .o_joined = w->o_recv - w->found,
                              .o_both = w->o_both,
                              .gap = headers_on(w),
                              .gap_send = w->byte,
@@ -182,7 +185,7 @@ static struct clab_segment some_of(const struct wire *w, const struct clab_segme
     snprintf(s.name, sizeof s.name, "to-%zu", w->some);
     s.up_to = w->some;
     s.gap = rest_on(w);
-    s.gap_joined = s.gap_out = 0;
+    s.gap_joined = s.gap_out = s.o_joined = 0;
     s.gap_send = s.gap_recv = w->full;
     s.gap_acks = w->acks;
     s.core_send = w->some_each;

@@ -70,6 +70,7 @@ const struct net_key net_keys[] = {
     SEGMENT(up_to, NET_SIZE, true),
     SEGMENT(o_send, NET_SECONDS, true),
     SEGMENT(o_recv, NET_SECONDS, true),
+    SEGMENT(o_joined, NET_SECONDS, false),
     SEGMENT(o_both, NET_SECONDS, false),
     SEGMENT(latency, NET_SECONDS, true),
     SEGMENT(gap, NET_SECONDS, false),

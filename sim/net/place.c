@@ -59,6 +59,7 @@ static void scale_segment(struct clab_segment *s, double factor)
     s->o_recv *= factor;
     s->o_both *= factor;
     s->o_after *= factor;
+    s->o_joined *= factor;
     s->latency *= factor;
     s->gap_send *= factor;
     s->gap_recv *= factor;
@@ -196,7 +197,7 @@ static void pace_wires(struct clab_net *net, double way)
     for (int i = 0; i < link->nsegments; i++) {
         struct clab_segment *s = &link->segments[i];
         s->o_send *= way, s->o_recv *= way, s->o_both *= way, s->o_after *= way;
-        s->core_send *= way, s->core_recv *= way;
+        s->core_send *= way, s->core_recv *= way, s->o_joined *= way;
     }
     link->alpha *= way;
     net->switch_cost *= way;

@@ -5,8 +5,8 @@
 
 // Two hosts 25 us apart by 100 Mbit/s and a token bucket; and two ranks of a host, whose cores move all.
 static const struct clab_protocols one_way = {.pull_bytes = 16385};
-static const double o_post = 4e-6, half = 25e-6, o_fetch = 2e-6, o_after = 3e-6, byte = 80e-9, acks = 2e-9,
-                    bucket = 170e-6;
+static const double o_post = 4e-6, half = 25e-6, o_fetch = 2e-6, o_found = 0.3e-6, o_after = 3e-6, byte = 80e-9,
+                    acks = 2e-9, bucket = 170e-6;
 
 // On the wire: with 66 B of headers a packet of 1448 B, and 32 B a message. The last of several packets is half full.
 static double on_wire(double m)
@@ -60,6 +60,7 @@ static struct samples make_wire(double (*seconds)(enum clab_probe, double m))
     add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call);
     add_sizes(&s, seconds);
     add(&s, CLAB_PROBE_REST, 8, CLAB_KEPT, CLAB_ALONE, half);
+    add(&s, CLAB_PROBE_FOUND, 8, CLAB_KEPT, CLAB_ALONE, o_found);
     for (size_t bytes = 8; bytes <= 32768; bytes *= bytes == 8 ? 512 : 8) {
         add(&s, CLAB_PROBE_FETCH, bytes, CLAB_KEPT, CLAB_ALONE, o_fetch + (double)(bytes - 8) * 0.2e-9);
         add(&s, CLAB_PROBE_CARRY, bytes, CLAB_KEPT, CLAB_ALONE, bytes == 8 ? 26e-6 : 18e-6 + (double)bytes * 3e-9);
@@ -94,6 +95,7 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
         assert_true(found[i].buffers && !found[i].waits && !found[i].memory && found[i].fragment == 0);
         assert_close(found[i].o_send, half - o_fetch);
         assert_close(found[i].o_recv, o_fetch);
+        assert_close(found[i].o_joined, i < 5 ? o_fetch - o_found : 0);
         assert_close(found[i].gap_send, found[i].gap_recv);
         assert_close(found[i].gap_send, i < 5 ? byte : byte * 1514 / 1448);
         assert_close(found[i].gap, i < 5 ? 98 * byte : 65 * byte);

@@ -390,6 +390,11 @@ static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **
     const struct clab_sim_options three = {.engine = CLAB_ENGINE_AUTO, .calls = 3};
     struct clab_sim_result r = run(&problem, flat, net, three);
     assert_true(r.whole == 100 + 30 + 100 + 3 * 40 && r.engine == CLAB_ENGINE_EVENTS);
+    // By then all messages have come. Of each socket it reads them together, and all but the first cost 15 less.
+    net->inter.segments[0].o_joined = 15;
+    r = run(&problem, flat, net, three);
+    assert_true(r.whole == 100 + 30 + 100 + 40 + 2 * 10);
+    net->inter.segments[0].o_joined = 0;
     // As many cores as ranks: nobody shares one.
     net->machine_cores = 3;
     assert_true(seconds_of("flat", problem, net, options) == 87);
