@@ -111,6 +111,15 @@ static double copy_shared_of(const struct clab_level *level, enum clab_load load
     return level->copy[load] + fmax(0, level->pull[CLAB_FRESH][load] - level->pull[CLAB_KEPT][load]);
 }
 
+// How far `footprint` is from level `a` to level `b`. A cache that both ranks share evicts nothing before it is nearly
+// full: up to FULL of it, a byte costs what the largest level does that it holds.
+static double share_between(const struct clab_net *net, size_t a, size_t b, size_t footprint)
+{
+    const double full = 0.75 * (double)net->shared_cache;
+    const double from = (double)a < full && full < (double)b ? full : (double)a;
+    return a == b || (double)footprint <= from ? 0 : log((double)footprint / from) / log((double)b / from);
+}
+
 struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
 {
     struct clab_level out = {.bytes = footprint};
@@ -124,8 +133,7 @@ struct clab_level clab_net_level(const struct clab_net *net, size_t footprint)
         above++;
     const struct clab_level *a = &net->levels[above == 0 ? 0 : above - 1],
                             *b = &net->levels[above == n ? n - 1 : above];
-    double share =
-        a->bytes == b->bytes ? 0 : log((double)footprint / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
+    const double share = share_between(net, a->bytes, b->bytes, footprint);
     for (int load = 0; load < CLAB_LOADS; load++) {
         out.copy[load] = between(a->copy[load], b->copy[load], share);
         out.add[load] = between(a->add[load], b->add[load], share);
