@@ -22,8 +22,8 @@ enum { BURST = 4, MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
 
-// SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message of a wire.
-enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_EAGER, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
+// SUMS: one size of each segment. SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message of a wire.
+enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_SUMS, SIZES_EAGER, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
 
 struct fit_probe {
     enum clab_probe probe;
@@ -40,8 +40,9 @@ static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
     {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes},
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes_call},
     {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way_call},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_SUMS, 0, 1, fit_turn_one_way_reduce_call},
     {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
     {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange_call},
     {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
@@ -51,7 +52,7 @@ static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh},
     {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh},
     {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 3, 1, fit_turn_one_way_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_reduce},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 5, 1, fit_turn_exchange_reduce},
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh_reduce},
     {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh_reduce},
     {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
@@ -116,6 +117,11 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
     switch (sizes) {
     case SIZE_NONE: out[n++] = 0; break;
     case SIZE_LEAST: out[n++] = 8; break;
+    case SIZES_SUMS: // all of which STREAM has, too
+        out[n++] = p->inline_bytes / 16 * 8;
+        for (size_t bytes = 96; bytes < p->pull_bytes; bytes *= bytes == 96 ? 2 : 4)
+            out[n++] = bytes;
+        break;
     case SIZES_EAGER: // the least, the largest that does not wait for its receiver, and one between, of a few packets
         out[n++] = 8;
         if (p->pull_bytes > EAGER_PARTS * 8) {

@@ -130,6 +130,7 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
     case CLAB_PROBE_STAGES:
     case CLAB_PROBE_LANED: return sample->seconds / core;
     case CLAB_PROBE_STREAM:
+    case CLAB_PROBE_REDUCE:
     case CLAB_PROBE_EXCHANGE: return call / core + (sample->seconds - call) / way;
     default: return sample->seconds / way;
     }

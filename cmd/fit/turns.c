@@ -185,6 +185,11 @@ void fit_turn_one_way_reduce(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, r->x);
 }
+void fit_turn_one_way_reduce_call(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_one_way_reduce(r, bytes);
+    fit_turn_call(r, bytes);
+}
 void fit_turn_one_way_add(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, r->y);
@@ -195,6 +200,12 @@ void fit_turn_lanes(struct fit_ranks *r, size_t bytes)
     for (r->lane = 0; r->lane < CLAB_FIT_LANES; r->lane++)
         one_way(r, bytes, NULL);
     r->lane = 0;
+}
+
+void fit_turn_lanes_call(struct fit_ranks *r, size_t bytes)
+{
+    fit_turn_lanes(r, bytes);
+    fit_turn_call(r, bytes);
 }
 
 void fit_turn_stream(struct fit_ranks *r, size_t bytes)
@@ -237,7 +248,7 @@ void fit_turn_exchange_call(struct fit_ranks *r, size_t bytes)
 }
 void fit_turn_exchange_reduce(struct fit_ranks *r, size_t bytes)
 {
-    exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->x : NULL);
+    exchange(r, r->x, r->y, bytes, r->rank == 1 ? r->z : NULL);
 }
 void fit_turn_exchange_add(struct fit_ranks *r, size_t bytes)
 {

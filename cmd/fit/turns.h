@@ -36,8 +36,9 @@ fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_tu
 fit_turn fit_turn_one_way_back;
 // To rank 1 and back: x; the message received last; the same, and the receiver adds x to it.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
-// y = x of the other, one way or both ways, and then an empty call.
-fit_turn fit_turn_one_way_call, fit_turn_exchange_call;
+// y = x of the other, one way or both ways, or y = x + that one way, and then an empty call; a message on each lane,
+// and then an empty call.
+fit_turn fit_turn_lanes_call, fit_turn_one_way_call, fit_turn_exchange_call, fit_turn_one_way_reduce_call;
 // Both at once. If a rank reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, but that is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;

@@ -52,7 +52,7 @@ static void add_dearest(const struct clab_link *link, double *message, double *b
 {
     for (int i = 0; i < link->nsegments && link->present; i++) {
         const struct clab_segment *s = &link->segments[i];
-        *message = fmax(*message, s->o_send + s->o_recv + s->o_both + fabs(s->latency));
+        *message = fmax(*message, s->o_send + s->o_recv + s->o_both + s->o_reduce + fabs(s->latency));
         *byte = fmax(*byte, s->gap_send + s->gap_recv);
     }
 }

@@ -108,8 +108,7 @@ static void copy_before(const struct turn *t, size_t bytes, double touched, doub
 // The bytes that peers touch while a rank copies `bytes` before its messages leave.
 static double touched_beside(const struct full *s, size_t bytes)
 {
-    const bool together = s->load == CLAB_BOTH || s->sends + s->receives == 0;
-    return together ? 2 * (double)bytes : 0;
+    return s->load == CLAB_BOTH ? 2 * (double)bytes : 0;
 }
 
 // Move the chunks that `next` (layout.h) finds to their home; returns their bytes.
@@ -161,10 +160,12 @@ static void copy(const struct turn *t, const struct clab_step *step)
     }
 }
 
-// The copies of the stage at hand, before its messages leave.
+// The copies of the stage at hand, before its messages leave. In a stage without messages all ranks copy.
 static void copy_all(const struct turn *t)
 {
     struct full *s = t->s;
+    if (s->sends + s->receives == 0)
+        s->load = load_at_home(s);
     if (t->l->stage == 0 && s->layout.walk.moves_early) {
         const size_t bytes = bring_home(s, layout_next_early);
         copy_before(t, bytes, touched_beside(s, bytes), 0);

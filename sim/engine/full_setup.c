@@ -239,8 +239,7 @@ static size_t largest_within(const struct clab_net *net)
 
 // What a byte costs. A level's footprint is what two ranks touch. Where a core's own cache decides, only what that core
 // touches counts. In a level's probes one core that works alone touches all of the footprint. If both work, each
-// touches half of it; if they add, three quarters. Less than that cache
-// costs no more than the largest level that it holds.
+// touches half of it; if they add, three fifths. Less than that cache costs no more than the largest level that it holds.
 static struct clab_level level_of(const struct clab_net *net, const struct clab_sim_options *options)
 {
     const size_t core = options->core_footprint, within = core > 0 && core < net->core_cache ? largest_within(net) : 0;
@@ -249,7 +248,7 @@ static struct clab_level level_of(const struct clab_net *net, const struct clab_
         return clab_net_level(net, all);
     const struct clab_level alone = clab_net_level(net, least(all, core)),
                             both = clab_net_level(net, least(all, 2 * core)),
-                            sums = clab_net_level(net, least(all, core + core / 3));
+                            sums = clab_net_level(net, least(all, core + 2 * core / 3));
     struct clab_level level = alone;
     level.copy[CLAB_BOTH] = both.copy[CLAB_BOTH];
     level.copy_shared[CLAB_BOTH] = both.copy_shared[CLAB_BOTH];

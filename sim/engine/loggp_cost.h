@@ -17,7 +17,7 @@ struct loggp_cost {
     double o_recv, both, recv; // both: more, in a stage that sends, too
     double last;   // s from the message's head on before which the last fragment can not have landed; of a segment of
                    // `memory`: before which it has not been sent
-    double reduce; // s to combine the bytes, where there are no levels
+    double reduce, o_reduce; // s to combine the bytes, where there are no levels; and for each message
     double latency;
     double gap;           // LogGP's g, which no message itself waits for
     double ahead;         // s that the last byte may leave before its turn, after a pause

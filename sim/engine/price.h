@@ -287,7 +287,7 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
         return (struct work){cost->recv, 0, cost->reduce};
     const struct clab_segment *segment = cost->segment;
     struct rates rates = rates_of(t, step, region, cost->bytes);
-    double reduce = full_cost(s, cost->bytes, rates.reduce);
+    double reduce = cost->o_reduce + full_cost(s, cost->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){cost->recv, 0, reduce};
     size_t last = cost->bytes < segment->fragment ? cost->bytes : segment->fragment;

@@ -102,7 +102,8 @@ static double fit_stage(struct fit_round *r, double call)
 // What a message on the next lane takes more than one on the same; and what a call takes for each lane that has none.
 static double fit_lane(struct fit_round *r, double call)
 {
-    const double message = fit_time(r, CLAB_PROBE_LANES) - stream_at(r, LANE_BYTES);
+    const double between = r->link->protocols->memory ? call / CLAB_FIT_LANES : 0;
+    const double message = fit_time(r, CLAB_PROBE_LANES) - between - stream_at(r, LANE_BYTES);
     const double empty = (fit_time(r, CLAB_PROBE_LANED) - call) / (CLAB_FIT_LANES - 1);
     return fit_at_least_0(message) + fit_at_least_0(empty);
 }

@@ -5,6 +5,7 @@
 //     half a round trip       o_send + latency + o_recv            + m * (gaps)
 //     a message in a stream   max of o_send + m * gap_send, o_recv + m * gap_recv
 //     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
+//     a stream that is added  a message in a stream + o_reduce
 //     a pull                  half a round trip + latency          + m * pull
 //     a message on lanes      a message in a stream + lane
 //
@@ -33,6 +34,17 @@ static double at(struct fit_line line, double bytes)
     return line.start + line.slope * bytes;
 }
 
+// What a stream of messages that are reduced takes more than one of messages that are not. Each line is reduced by itself.
+static double more_of_sums(struct fit_round *r, size_t low, size_t high)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct clab_sample *s = &r->samples[i];
+        if (s->probe == CLAB_PROBE_REDUCE && !s->level && s->bytes >= low && s->bytes <= high)
+            return s->seconds - fit_line_through(r, CLAB_PROBE_STREAM, s->bytes, s->bytes).start;
+    }
+    return 0;
+}
+
 // Buffered messages: what is sent costs the sender `post`, what is received the receiver `stream`, bytes as well, since
 // each has to get back lines that the other has; and the rest of half a round trip is the way between them. A stream is
 // no faster than its sender, which asks for lines ahead there, and does not in the few messages of a post.
@@ -51,6 +63,7 @@ static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size
     segment->o_recv = fit_at_least_0(fmin(stream.start, rest));
     segment->latency = fit_at_least_0(rest - segment->o_recv);
     segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle));
+    segment->o_reduce = fit_at_least_0(more_of_sums(r, low, high));
 }
 
 // Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not. The

@@ -72,6 +72,7 @@ const struct net_key net_keys[] = {
     SEGMENT(o_recv, NET_SECONDS, true),
     SEGMENT(o_joined, NET_SECONDS, false),
     SEGMENT(o_both, NET_SECONDS, false),
+    SEGMENT(o_reduce, NET_SECONDS, false),
     SEGMENT(latency, NET_SECONDS, true),
     SEGMENT(gap, NET_SECONDS, false),
     SEGMENT(gap_joined, NET_SECONDS, false),

@@ -30,6 +30,7 @@ struct clab_segment {
     size_t up_to;                // bytes; SIZE_MAX: all that are larger
     double o_send, o_recv;       // s a message
     double o_both;               // s more for the receiver, in a stage that sends, too
+    double o_reduce;             // s more for the receiver of a message that is reduced
     double latency;              // s
     double gap_send, gap_recv;   // s/B
     double gap_both;             // s/B more for the receiver, in a stage that sends, too

@@ -58,6 +58,7 @@ static void scale_segment(struct clab_segment *s, double factor)
     s->o_send *= factor;
     s->o_recv *= factor;
     s->o_both *= factor;
+    s->o_reduce *= factor;
     s->o_after *= factor;
     s->o_joined *= factor;
     s->latency *= factor;

@@ -98,7 +98,7 @@ static struct samples make_samples(void)
     add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
     add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call + (CLAB_FIT_LANES - 1) * empty_lane);
-    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane);
+    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + call / CLAB_FIT_LANES);
     for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
         add_small(&s, small_sizes[i]);
     for (size_t i = 0; i < sizeof level_sizes / sizeof *level_sizes; i++)
@@ -132,6 +132,18 @@ static void test_fit_recovers_the_segments(void **state)
     assert_int_equal(net.intra.segments[4].up_to, 2047);
     const struct clab_segment *pull = &net.intra.segments[PULLED];
     assert_true(pull->up_to == SIZE_MAX && pull->waits && pull->memory);
+}
+
+// A sum of short messages takes longer by what is fixed of it.
+static void test_fit_recovers_what_short_sums_cost(void **state)
+{
+    (void)state;
+    struct samples s = make_samples();
+    struct clab_net net;
+    add(&s, CLAB_PROBE_REDUCE, 128, CLAB_KEPT, CLAB_ALONE, known[1].o_recv + 128 * known[1].gap_recv + call + 6e-9);
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
+    assert_close(net.intra.segments[1].o_reduce, 6e-9);
+    assert_true(net.intra.segments[0].o_reduce == 0 && net.intra.segments[PULLED].o_reduce == 0);
 }
 
 static void test_fit_recovers_the_levels(void **state)
@@ -513,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_fit_writes_no_minus_before_a_zero),
         cmocka_unit_test(test_fit_takes_the_fastest_calls_but_no_freak),
         cmocka_unit_test(test_fit_recovers_the_segments),
+        cmocka_unit_test(test_fit_recovers_what_short_sums_cost),
         cmocka_unit_test(test_fit_recovers_the_levels),
         cmocka_unit_test(test_fit_predicts_its_own_probes),
         cmocka_unit_test(test_fit_names_the_probe_that_is_missing),
