@@ -504,7 +504,7 @@ int fit_ranks_open(struct clab_comm *comm, struct clab_job *job, size_t room, st
     if (!err)
         err = clab_comm_set_algorithm(r.alone, CLAB_BARRIER, "tree", 1);
     if (!err)
-        err = clab_comm_set_algorithm(r.alone, CLAB_ALLGATHER, "ring", CLAB_FIT_LANES);
+        err = clab_comm_set_algorithm(r.alone, CLAB_GATHER, "flat", CLAB_FIT_LANES);
     if (!err)
         err = alloc_values(job, room, &r.x);
     if (!err)

@@ -99,12 +99,12 @@ static double fit_stage(struct fit_round *r, double call)
     return stages > 0 ? fit_at_least_0(seconds - call) / stages : 0;
 }
 
-// What a message on the next lane takes more than one on the same; and what a call takes for each lane that has none.
-static double fit_lane(struct fit_round *r, double call)
+// What a message on the next lane takes more than one on the same; and what a call takes for a lane, beside its stage.
+static double fit_lane(struct fit_round *r, double call, double stage)
 {
     const double between = r->link->protocols->memory ? call / CLAB_FIT_LANES : 0;
     const double message = fit_time(r, CLAB_PROBE_LANES) - between - stream_at(r, LANE_BYTES);
-    const double empty = (fit_time(r, CLAB_PROBE_LANED) - call) / (CLAB_FIT_LANES - 1);
+    const double empty = (fit_time(r, CLAB_PROBE_LANED) - call) / (CLAB_FIT_LANES - 1) - stage;
     return fit_at_least_0(message) + fit_at_least_0(empty);
 }
 
@@ -133,7 +133,7 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_f
     net.call = fit_time(&r, CLAB_PROBE_CALL);
     net.stage = fit_stage(&r, net.call);
     (link->protocols->memory ? fit_memory : fit_wire)(&r, &net, to);
-    net.lane = fit_lane(&r, net.call);
+    net.lane = fit_lane(&r, net.call, net.stage);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");
         r.err = CLAB_EINVAL;

@@ -21,7 +21,7 @@ enum { CLAB_FIT_LANES = 8 }; // that messages of probes take turns on
 enum clab_probe {
     CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, no message
     CLAB_PROBE_STAGES,   // another one, whose stages are there, but have nothing to do: a barrier by tree
-    CLAB_PROBE_LANED,    // another one, on CLAB_FIT_LANES lanes without stages
+    CLAB_PROBE_LANED,    // another one, on CLAB_FIT_LANES lanes, each with one stage that has nothing to do
     CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
     CLAB_PROBE_STREAM,   // messages one way, many in a row; in shared memory with a CALL after each
     CLAB_PROBE_PINGPONG, // half a round trip, of data that is not written meanwhile

@@ -142,11 +142,12 @@ static void fit_sums(struct clab_level *level, enum clab_load load, double sums)
     level->add_fresh[load] = level->add[load] + fit_at_least_0(load == CLAB_ALONE ? fmin(taken, reduced) : taken);
 }
 
-// A copy to where both ranks have read: what an exchange and two copies more cost than such ones of kept data.
+// A copy to where both ranks have read: what is left of the probe without an exchange of kept data, and without reading
+// once more, which is half of a copy.
 static double copy_of_shared(struct fit_round *r, const struct clab_segment *s, const struct clab_level *level)
 {
     const double home = pull_of(r, s, CLAB_PROBE_HOME, level->bytes, CLAB_FRESH, CLAB_BOTH);
-    return home - level->pull[CLAB_KEPT][CLAB_BOTH] - level->copy[CLAB_BOTH];
+    return home - level->pull[CLAB_KEPT][CLAB_BOTH] - level->copy[CLAB_BOTH] / 2;
 }
 
 static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)

@@ -75,7 +75,7 @@ static void add_level(struct samples *s, size_t bytes)
         if (load == CLAB_BOTH)
             add_to_level(s, CLAB_PROBE_HOME, bytes, CLAB_FRESH, load,
                          fixed(k) + k->latency + both +
-                             m * (cost(bytes, 1, CLAB_KEPT, load) + cost(bytes, 0, 0, load) + home(bytes)));
+                             m * (cost(bytes, 1, CLAB_KEPT, load) + cost(bytes, 0, 0, load) / 2 + home(bytes)));
         add_to_level(s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load,
                      fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load));
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
@@ -97,7 +97,7 @@ static struct samples make_samples(void)
     struct samples s = {.n = 0};
     add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
-    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call + (CLAB_FIT_LANES - 1) * empty_lane);
+    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call + (CLAB_FIT_LANES - 1) * (empty_lane + stage));
     add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + call / CLAB_FIT_LANES);
     for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
         add_small(&s, small_sizes[i]);
