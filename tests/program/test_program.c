@@ -233,6 +233,52 @@ static void test_what_can_not_be_run_is_priced(void **state)
     clab_net_free(net);
 }
 
+// ---- rounding ------------------------------------------------------------------------------------------------
+
+enum { MOST = 9, FLOATS = 24 };
+
+// Whether an allreduce of floats gives ranks different bits.
+static bool differs(const char *algorithm, int nranks)
+{
+    float in[MOST][FLOATS], out[MOST][FLOATS];
+    struct clab_program *programs[MOST];
+    struct clab_rank_arguments arguments[MOST];
+    struct clab_in_process memory = {0};
+    const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = FLOATS};
+    _Atomic uint32_t beat = 0;
+    bool found = false;
+    for (int r = 0; r < nranks; r++) {
+        for (int i = 0; i < FLOATS; i++)
+            in[r][i] = 1 / (float)(3 + 7 * r + i) + (r == 1 ? 1000 : 0);
+        assert_int_equal(
+            clab_program_compile(&problem, clab_algorithm_find(CLAB_ALLREDUCE, algorithm), r, false, &programs[r]),
+            CLAB_OK);
+        arguments[r] = (struct clab_rank_arguments){programs[r], (const char *)in[r], (char *)out[r]};
+    }
+    assert_int_equal(clab_in_process_run(&memory, arguments, nranks, CLAB_F32, CLAB_SUM, &beat), CLAB_OK);
+    for (int r = 0; r < nranks; r++) {
+        found |= memcmp(out[r], out[0], sizeof out[0]) != 0;
+        clab_program_free(programs[r]);
+    }
+    clab_in_process_free(&memory);
+    return found;
+}
+
+// As clab.h says.
+static void test_all_ranks_get_the_same_bits_but_by_naive(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= MOST; n++) {
+        const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = n, .lanes = 1, .count = FLOATS};
+        for (int i = 0; clab_algorithms[i]; i++) {
+            const struct clab_algorithm *a = clab_algorithms[i];
+            if (a->collective == CLAB_ALLREDUCE && a->supports(&problem) &&
+                differs(a->name, n) != (n > 2 && !strcmp(a->name, "naive")))
+                fail_msg("%s of %d ranks: %s", a->name, n, n > 2 ? "other bits than clab.h says" : "two ranks differ");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_a_write_over_what_is_being_sent_is_refused),
         cmocka_unit_test(test_computation_is_refused),
         cmocka_unit_test(test_what_can_not_be_run_is_priced),
+        cmocka_unit_test(test_all_ranks_get_the_same_bits_but_by_naive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
