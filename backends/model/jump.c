@@ -121,8 +121,9 @@ static int start(struct clab_endpoint *endpoint, struct clab_transfer transfers[
     return CLAB_OK;
 }
 
-static int test_one(struct model_endpoint *e, struct clab_transfer *t)
+static int test_one(struct clab_endpoint *endpoint, struct clab_transfer *t)
 {
+    struct model_endpoint *e = model_endpoint(endpoint);
     bool moved;
     if (!has_stamp(t))
         return clab_backend_shm.test(e->inner, t, 1, &moved);
@@ -134,14 +135,7 @@ static int test_one(struct model_endpoint *e, struct clab_transfer *t)
 
 static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
 {
-    bool done = true;
-    for (int i = 0; i < n; i++) {
-        if (!transfers[i].done)
-            CLAB_TRY(test_one(model_endpoint(endpoint), &transfers[i]));
-        done &= transfers[i].done;
-    }
-    *done_p = done;
-    return CLAB_OK;
+    return clab_test_each(endpoint, transfers, n, test_one, done_p);
 }
 
 // Many ranks share few cores, so a rank that waits yields its core at once. A message may arrive without a wake-up

@@ -46,8 +46,9 @@ static void receive(struct model_endpoint *e, const struct clab_transfer *t, str
         m->due += model_stall(e->domain, 1, clab_mix((uint64_t)e->rank, e->domain->received++));
 }
 
-static int test_one(struct model_endpoint *e, struct clab_transfer *t)
+static int test_one(struct clab_endpoint *endpoint, struct clab_transfer *t)
 {
+    struct model_endpoint *e = model_endpoint(endpoint);
     struct model_message *m = model_message(t);
     bool moved;
     CLAB_TRY(model_message_test(e, t, &moved));
@@ -67,14 +68,7 @@ static int test_one(struct model_endpoint *e, struct clab_transfer *t)
 
 static int test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
 {
-    bool done = true;
-    for (int i = 0; i < n; i++) {
-        if (!transfers[i].done)
-            CLAB_TRY(test_one(model_endpoint(endpoint), &transfers[i]));
-        done &= transfers[i].done;
-    }
-    *done_p = done;
-    return CLAB_OK;
+    return clab_test_each(endpoint, transfers, n, test_one, done_p);
 }
 
 // ---- waiting -------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ static void land(const struct message *m)
         memcpy(t->dst, received, t->bytes);
 }
 
-static int test(struct mpi_endpoint *endpoint, struct clab_transfer *t)
+static int test(struct clab_endpoint *endpoint, struct clab_transfer *t)
 {
     struct message *m = (struct message *)(uintptr_t)t->mark;
     int done = 1;
@@ -154,22 +154,15 @@ static int test(struct mpi_endpoint *endpoint, struct clab_transfer *t)
     land(m);
     t->moved = t->bytes;
     t->done = true;
-    give_back(endpoint, m);
+    give_back((struct mpi_endpoint *)endpoint, m);
     return CLAB_OK;
 }
 
-int mpi_messages_test(struct clab_endpoint *base, struct clab_transfer transfers[], int n, bool *done_p)
+int mpi_messages_test(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n, bool *done_p)
 {
-    struct mpi_endpoint *endpoint = (struct mpi_endpoint *)base;
-    bool done = true;
+    const MPI_Comm comm = ((struct mpi_endpoint *)endpoint)->comm;
     int found;
     if (n == 0) // MPI goes on with what it has to do for peers
-        MPI_TRY(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, endpoint->comm, &found, MPI_STATUS_IGNORE));
-    for (int i = 0; i < n; i++) {
-        if (!transfers[i].done)
-            CLAB_TRY(test(endpoint, &transfers[i]));
-        done &= transfers[i].done;
-    }
-    *done_p = done;
-    return CLAB_OK;
+        MPI_TRY(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE));
+    return clab_test_each(endpoint, transfers, n, test, done_p);
 }

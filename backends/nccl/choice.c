@@ -15,16 +15,6 @@
 #include "core/base/log.h"
 #include "core/base/variables.h"
 
-// Whether ranks may share a GPU.
-static int read_share(bool *may_p)
-{
-    const int err = clab_variable_switch(CLAB_VARIABLE_NCCL_SHARE, may_p);
-    if (err)
-        clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0",
-                   clab_variable_text(CLAB_VARIABLE_NCCL_SHARE));
-    return err;
-}
-
 // CUDA's answers that are about the machine: what is missing, and what helps.
 static const struct {
     cudaError_t code;
@@ -93,7 +83,11 @@ int nccl_choose_device(const struct clab_bootstrap *boot, int *device_p, bool *s
     int n;
     bool may;
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // queues: streams that share one would wait for each other
-    CLAB_TRY(read_share(&may));
+    if (clab_variable_switch(CLAB_VARIABLE_NCCL_SHARE, &may) != CLAB_OK) {
+        clab_error("CLAB_NCCL_SHARE=%s: it is 1 (ranks may share a GPU) or 0",
+                   clab_variable_text(CLAB_VARIABLE_NCCL_SHARE));
+        return CLAB_EINVAL;
+    }
     CLAB_TRY(count_devices(&n));
     CLAB_TRY(check_places(boot, n, may));
     *shared_p = boot->local_ranks > n && may;

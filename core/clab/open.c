@@ -132,40 +132,41 @@ static int refuse(int err, const struct clab_log_held *held)
     return err;
 }
 
-static int check_options(const struct clab_job_options *options)
+// argv: to take the options from, or NULL.
+static int prepare(int *argc, char **argv, struct clab_job_options *options)
 {
     struct clab_log_held held;
     clab_log_hold(&held);
-    int err = choose_backend(options);
+    int err = argv ? clab_job_options_take(argc, argv, options) : CLAB_OK;
+    if (err == CLAB_OK)
+        err = choose_backend(options);
     if (err == CLAB_OK)
         err = check_net(options);
     clab_log_release(&held);
     return err == CLAB_OK ? CLAB_OK : refuse(err, &held);
 }
 
-int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p)
+static int open_job(int *argc, char **argv, struct clab_job_options options, struct clab_job **job_p)
 {
     struct clab_launch_plan plan;
-    CLAB_TRY(check_options(options));
-    clab_job_options_apply(options);
-    CLAB_TRY(clab_job_plan(options->nranks, &plan));
+    CLAB_TRY(prepare(argc, argv, &options));
+    clab_job_options_apply(&options);
+    CLAB_TRY(clab_job_plan(options.nranks, &plan));
     if (!plan.joins) {
         CLAB_TRY(clab_trace_check());
-        CLAB_TRY(launch_copies(options, plan.nranks));
+        CLAB_TRY(launch_copies(&options, plan.nranks));
     }
     return join(job_p);
 }
 
+int clab_job_open_with(const struct clab_job_options *options, struct clab_job **job_p)
+{
+    return open_job(NULL, NULL, *options, job_p);
+}
+
 int clab_job_open(int *argc, char **argv, struct clab_job **job_p)
 {
-    struct clab_job_options options = {0};
-    struct clab_log_held held;
-    clab_log_hold(&held);
-    const int err = clab_job_options_take(argc, argv, &options);
-    clab_log_release(&held);
-    if (err != CLAB_OK)
-        return refuse(err, &held);
-    return clab_job_open_with(&options, job_p);
+    return open_job(argc, argv, (struct clab_job_options){0}, job_p);
 }
 
 int clab_job_close(struct clab_job *job)

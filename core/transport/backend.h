@@ -268,6 +268,9 @@ struct clab_backend {
 };
 
 bool clab_host_reaches(struct clab_domain *domain, const void *memory); // all of it
+// `test` by a function that tests one transfer, which is not done.
+int clab_test_each(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n,
+                   int (*test_one)(struct clab_endpoint *, struct clab_transfer *), bool *done_p);
 
 // By locking pages in RAM (pin.c).
 int clab_host_pin(struct clab_domain *domain, void *memory, size_t bytes, struct clab_registration **registration_p);

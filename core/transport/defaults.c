@@ -61,6 +61,19 @@ bool clab_host_reaches(struct clab_domain *domain, const void *memory)
     return true;
 }
 
+int clab_test_each(struct clab_endpoint *endpoint, struct clab_transfer transfers[], int n,
+                   int (*test_one)(struct clab_endpoint *, struct clab_transfer *), bool *done_p)
+{
+    bool done = true;
+    for (int i = 0; i < n; i++) {
+        if (!transfers[i].done)
+            CLAB_TRY(test_one(endpoint, &transfers[i]));
+        done &= transfers[i].done;
+    }
+    *done_p = done;
+    return CLAB_OK;
+}
+
 int clab_any_lanes(struct clab_endpoint *endpoint, int lanes)
 {
     (void)endpoint, (void)lanes;

@@ -7,11 +7,6 @@
 #include <string.h>
 
 // clang-format off
-#define BASE                              \
-    [CLAB_NCCL_TREE] = {6.8, 14.0, 8.4},  \
-    [CLAB_NCCL_RING] = {6.6, 14.0, 8.4},  \
-    [CLAB_NCCL_PAT]  = {8.0, 8.0, 8.0}
-
 #define NVLINK_HOPS                                \
     [CLAB_NCCL_TREE]           = {0.6, 1.25, 4.0}, \
     [CLAB_NCCL_RING]           = {0.6, 1.9, 3.4},  \
@@ -37,7 +32,6 @@
     [CLAB_NCCL_NVLS_TREE]      = {0, 0, nvls_tree},\
     [CLAB_NCCL_PAT]            = {0, 0, 14.0}
 
-#define LL_ONE_NODE {39.0, 87.7, 141.0, 282.0}
 #define LL_NODES                                  \
     [CLAB_NCCL_INTEL]     = {39.0, 39.0, 20.4},   \
     [CLAB_NCCL_AMD]       = {87.7, 22.5, 19.0},   \
@@ -53,47 +47,45 @@
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},                     \
     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},                    \
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}
+
+// The same in all of these versions, but for hops of NVLS trees through the network.
+#define COMMON(nvls_tree)                                           \
+    .base = {[CLAB_NCCL_TREE] = {6.8, 14.0, 8.4},                   \
+             [CLAB_NCCL_RING] = {6.6, 14.0, 8.4},                   \
+             [CLAB_NCCL_PAT]  = {8.0, 8.0, 8.0}},                   \
+    .hop = {{NVLINK_HOPS}, {PCI_HOPS}, {NET_HOPS(nvls_tree)}},      \
+    .ll_one_node = {39.0, 87.7, 141.0, 282.0},                      \
+    .ll_nodes = {LL_NODES},                                         \
+    .tree_correction = {CORRECTION}
 // clang-format on
 
 static const struct clab_nccl_tables v2_30_7 = {
     .version = "2.30.7",
-    .base = {BASE},
-    .hop = {{NVLINK_HOPS}, {PCI_HOPS}, {NET_HOPS(20.9)}},
-    .ll_one_node = LL_ONE_NODE,
-    .ll_nodes = {LL_NODES},
+    COMMON(20.9),
     .ring_ll128 = {RING_LL128, {40.0, 40.0, 40.0}},
     .tree_ll128 = {TREE_LL128, {55.6, 31.67, 20.0}},
     .tree = {TREE, {70.0, 42.8, 24.0}},
     .nvls_tree = {NVLS_TREE, {0.0, 96.0, 80.0}},
     .nvls_efficiency = {0, 0, .85, .74},
-    .tree_correction = {CORRECTION},
     .corrects_nvls_tree = true,
 };
 
 static const struct clab_nccl_tables v2_28_9 = {
     .version = "2.28.9",
-    .base = {BASE},
-    .hop = {{NVLINK_HOPS}, {PCI_HOPS}, {NET_HOPS(20.9)}},
-    .ll_one_node = LL_ONE_NODE,
-    .ll_nodes = {LL_NODES},
+    COMMON(20.9),
     .ring_ll128 = {RING_LL128, {73.4, 34.6, 73.4}},
     .tree_ll128 = {TREE_LL128, {55.6, 31.67, 20.0}},
     .tree = {TREE, {70.0, 42.8, 24.0}},
     .nvls_tree = {NVLS_TREE, {0.0, 96.0, 43.8}},
     .nvls_efficiency = {0, 0, .85, .74},
-    .tree_correction = {CORRECTION},
 };
 
 static const struct clab_nccl_tables v2_27_5 = {
     .version = "2.27.5",
-    .base = {BASE},
-    .hop = {{NVLINK_HOPS}, {PCI_HOPS}, {NET_HOPS(14.0)}},
-    .ll_one_node = LL_ONE_NODE,
-    .ll_nodes = {LL_NODES},
+    COMMON(14.0),
     .ring_ll128 = {RING_LL128, {73.4, 73.4, 73.4}},
     .tree_ll128 = {TREE_LL128, {73.4, 73.4, 58.0}},
     .tree = {TREE, {77.4, 82.8, 72.0}},
-    .tree_correction = {CORRECTION},
 };
 
 const struct clab_nccl_tables *const clab_nccl_versions[] = {&v2_30_7, &v2_28_9, &v2_27_5, NULL};

@@ -6,18 +6,18 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/base/numbers/reduce.h"
+#include "core/base/numbers/half.h"
 #include "tests/fixtures/half_reference.h"
 #include "tests/fixtures/next_random.h"
 
 static float widen_by_library(const struct format *f, uint16_t bits)
 {
-    return f->type == CLAB_F16 ? clab_f16_to_f32(bits) : clab_bf16_to_f32(bits);
+    return f->type == CLAB_F16 ? f16_widen(bits) : bf16_widen(bits);
 }
 
 static uint16_t narrow_by_library(const struct format *f, float value)
 {
-    return f->type == CLAB_F16 ? clab_f32_to_f16(value) : clab_f32_to_bf16(value);
+    return f->type == CLAB_F16 ? f16_narrow(value) : bf16_narrow(value);
 }
 
 static void check_widening(const struct format *f)
@@ -90,8 +90,8 @@ static void test_halves_have_their_well_known_patterns(void **state)
                  {1 + 0x1p-11f, 0x3c00, 0x3f80}, {1 + 0x3p-11f, 0x3c02, 0x3f80}, {1 + 0x3p-8f, 0x3c0c, 0x3f82},
                  {-0.0f, 0x8000, 0x8000},      {INFINITY, 0x7c00, 0x7f80},     {FLT_MAX, 0x7c00, 0x7f80}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(clab_f32_to_f16(cases[i].value), cases[i].f16);
-        assert_int_equal(clab_f32_to_bf16(cases[i].value), cases[i].bf16);
+        assert_int_equal(f16_narrow(cases[i].value), cases[i].f16);
+        assert_int_equal(bf16_narrow(cases[i].value), cases[i].bf16);
     }
 }
 
@@ -101,7 +101,7 @@ static void test_a_nan_stays_a_nan_whatever_its_payload(void **state)
     (void)state;
     static const uint32_t nans[] = {0x7f800001, 0xff800001, 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7f80ffff, 0x7fbfffff};
     for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
-        const uint16_t a = clab_f32_to_f16(float_of(nans[i])), b = clab_f32_to_bf16(float_of(nans[i]));
+        const uint16_t a = f16_narrow(float_of(nans[i])), b = bf16_narrow(float_of(nans[i]));
         assert_true(is_nan16(&f16, a) && is_nan16(&bf16, b));
         assert_int_equal(a >> 15, nans[i] >> 31);
         assert_int_equal(b >> 15, nans[i] >> 31);

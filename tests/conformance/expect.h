@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/numbers/reduce.h"
+#include "core/base/numbers/half.h"
 #include "core/clab.h"
 
 // One call of a collective by one rank of `n`.
@@ -45,8 +45,8 @@ static inline void encode(enum clab_type type, void *data, size_t i, int64_t val
     switch (type) {
     case CLAB_F32: ((float *)data)[i] = (float)value; break;
     case CLAB_F64: ((double *)data)[i] = (double)value; break;
-    case CLAB_F16: ((unsigned short *)data)[i] = clab_f32_to_f16((float)value); break;
-    case CLAB_BF16: ((unsigned short *)data)[i] = clab_f32_to_bf16((float)value); break;
+    case CLAB_F16: ((unsigned short *)data)[i] = f16_narrow((float)value); break;
+    case CLAB_BF16: ((unsigned short *)data)[i] = bf16_narrow((float)value); break;
     case CLAB_I8: ((int8_t *)data)[i] = (int8_t)value; break;
     case CLAB_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
     case CLAB_I32: ((int32_t *)data)[i] = (int32_t)value; break;
@@ -61,8 +61,8 @@ static inline void encode_average(enum clab_type type, void *data, size_t i, int
     switch (type) {
     case CLAB_F32: ((float *)data)[i] = mean; break;
     case CLAB_F64: ((double *)data)[i] = (double)sum / n; break;
-    case CLAB_F16: ((unsigned short *)data)[i] = clab_f32_to_f16(mean); break;
-    case CLAB_BF16: ((unsigned short *)data)[i] = clab_f32_to_bf16(mean); break;
+    case CLAB_F16: ((unsigned short *)data)[i] = f16_narrow(mean); break;
+    case CLAB_BF16: ((unsigned short *)data)[i] = bf16_narrow(mean); break;
     case CLAB_U8: encode(type, data, i, (uint8_t)sum / n); break;
     default: encode(type, data, i, sum / n); break;
     }

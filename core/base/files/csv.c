@@ -101,16 +101,8 @@ struct reader {
     int line, remarks; // `remarks`: lines with # so far
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, const char *format, ...)
-{
-    char why[512];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(why, sizeof why, format, values);
-    va_end(values);
-    clab_error("%s:%d: %s", r->csv.path, r->line, why);
-    return CLAB_EPARSE;
-}
+#define refuse(r, format, ...) \
+    (clab_error("%s:%d: " format, (r)->csv.path, (r)->line, ##__VA_ARGS__), CLAB_EPARSE)
 
 // Take the cell that begins at `in` out of its quotes, in place. Returns where the next begins; NULL after the last.
 //   *is_open_p: its quotes do not end on the line

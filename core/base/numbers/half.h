@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The 16-bit floats, one value at a time: f16 is IEEE 754 binary16, bf16 is the upper half of a binary32.
-// - Inline and without branches, so that loops over them become vectors (reduce.c); all others call reduce.h.
+// - Inline and without branches, so that loops over them become vectors (reduce.c).
 // - Narrowing rounds to nearest even. A NaN stays a NaN: quiet, with the payload that fits. Minimum and maximum of a
 //   NaN are NaN.
 // - Correct even if the caller's program flushes subnormals to zero: no subnormal float is an operand that matters.

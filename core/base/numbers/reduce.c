@@ -142,25 +142,3 @@ void clab_elements_scale(enum clab_type type, void *data, size_t count, int divi
 {
     current()->scale[type](data, count, divisor);
 }
-
-// ---- one value -----------------------------------------------------------------------------------------------
-
-float clab_f16_to_f32(unsigned short bits)
-{
-    return f16_widen(bits);
-}
-
-unsigned short clab_f32_to_f16(float value)
-{
-    return f16_narrow(value);
-}
-
-float clab_bf16_to_f32(unsigned short bits)
-{
-    return bf16_widen(bits);
-}
-
-unsigned short clab_f32_to_bf16(float value)
-{
-    return bf16_narrow(value);
-}

@@ -25,9 +25,3 @@ const char *clab_elements_isa(void);
 // Use `name` in this process from now on: for tests, and to see what vectors are worth.
 //   errors: CLAB_ENOENT (no such name), CLAB_EUNSUPPORTED (this CPU or build lacks it)
 int clab_elements_set_isa(const char *name);
-
-// Conversions of one value, round to nearest even. `bits` is the storage pattern.
-float clab_f16_to_f32(unsigned short bits);
-unsigned short clab_f32_to_f16(float value);
-float clab_bf16_to_f32(unsigned short bits);
-unsigned short clab_f32_to_bf16(float value);

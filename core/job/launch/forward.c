@@ -148,7 +148,7 @@ int forwarder_start(struct forwarder *forwarder)
 bool forwarder_is_left(const struct forwarder *forwarder)
 {
     const short gone = POLLERR | POLLHUP; // of a pipe or a socket; poll(2) always reports them
-    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_stream(forwarder->sinks[ERR].outlet), 0, 0}};
+    struct pollfd ours[] = {{STDOUT_FILENO, 0, 0}, {outlet_fds(forwarder->sinks[ERR].outlet).stream, 0, 0}};
     return poll(ours, 2, 0) > 0 && ((ours[0].revents | ours[1].revents) & gone) != 0;
 }
 
@@ -183,7 +183,7 @@ static ssize_t offer(const struct sink *sink, const char *text, size_t bytes)
 {
     ssize_t taken;
     do
-        taken = write(outlet_fd(sink->outlet), text, bytes);
+        taken = write(outlet_fds(sink->outlet).to, text, bytes);
     while (taken < 0 && errno == EINTR);
     return taken < 0 && errno == EAGAIN ? 0 : taken;
 }
@@ -282,7 +282,7 @@ int forwarder_fds(struct forwarder *forwarder, struct pollfd fds[])
     int n = 0;
     for (int i = 0; i < SINKS; i++) {
         struct sink *sink = &forwarder->sinks[i];
-        sink->entry = is_blocked(sink) ? ask(fds, &n, outlet_fd(sink->outlet), POLLOUT) : -1;
+        sink->entry = is_blocked(sink) ? ask(fds, &n, outlet_fds(sink->outlet).to, POLLOUT) : -1;
     }
     for (int i = 0; i <= forwarder->nstreams; i++) {
         struct stream *stream = &forwarder->streams[i];
@@ -319,7 +319,7 @@ static int finish_outlet(struct outlet *outlet, struct pollfd fds[])
 {
     int n = 0;
     outlet_end(outlet);
-    ask(fds, &n, outlet_done_fd(outlet), POLLIN);
+    ask(fds, &n, outlet_fds(outlet).done, POLLIN);
     return poll(fds, 1, 0) > 0 ? 0 : n;
 }
 
@@ -337,7 +337,7 @@ int forwarder_finish(struct forwarder *forwarder, struct pollfd fds[])
 int forwarder_finish_log(struct forwarder *forwarder, struct pollfd fds[])
 {
     struct outlet *err = forwarder->sinks[ERR].outlet;
-    dup2(outlet_stream(err), STDERR_FILENO);
+    dup2(outlet_fds(err).stream, STDERR_FILENO);
     clear_all(forwarder);
     return finish_stream(log_of(forwarder)) ? finish_outlet(err, fds) : forwarder_fds(forwarder, fds);
 }

@@ -23,27 +23,15 @@
 enum { ROOM = FORWARDER_LINE_BYTES + PIPE_BUF }; // a line with its prefix, and lines that are written together
 
 struct outlet {
-    int stream;
-    _Atomic int from; // the pipe; -1 when closed
-    int to;
-    int done; // eventfd
+    struct outlet_fds fds; // `to`: the pipe; `done`: an eventfd
+    _Atomic int from;      // of the pipe; -1 when closed
     _Atomic size_t written, held;
     char text[ROOM]; // (held), of the thread
 };
 
-int outlet_fd(const struct outlet *outlet)
+struct outlet_fds outlet_fds(const struct outlet *outlet)
 {
-    return outlet->to;
-}
-
-int outlet_stream(const struct outlet *outlet)
-{
-    return outlet->stream;
-}
-
-int outlet_done_fd(const struct outlet *outlet)
-{
-    return outlet->done;
+    return outlet->fds;
 }
 
 size_t outlet_written(const struct outlet *outlet)
@@ -76,9 +64,9 @@ static size_t next_bytes(const char *text, size_t bytes)
 static bool write_all(struct outlet *outlet, const char *text, size_t bytes)
 {
     while (bytes > 0) {
-        const ssize_t written = write(outlet->stream, text, bytes);
+        const ssize_t written = write(outlet->fds.stream, text, bytes);
         if (written < 0 && errno == EAGAIN)
-            poll(&(struct pollfd){outlet->stream, POLLOUT, 0}, 1, -1); // another process has set O_NONBLOCK
+            poll(&(struct pollfd){outlet->fds.stream, POLLOUT, 0}, 1, -1); // another process has set O_NONBLOCK
         else if (written < 0 && errno != EINTR)
             return false;
         if (written <= 0)
@@ -111,7 +99,7 @@ static bool write_lines(struct outlet *outlet, bool is_last)
 static void stop(struct outlet *outlet)
 {
     close(atomic_exchange(&outlet->from, -1));
-    eventfd_write(outlet->done, 1);
+    eventfd_write(outlet->fds.done, 1);
 }
 
 static void *run(void *argument)
@@ -136,13 +124,13 @@ int outlet_open(int stream, struct outlet **outlet_p)
     struct outlet *outlet = calloc(1, sizeof *outlet);
     if (!outlet)
         return CLAB_ENOMEM;
-    outlet->from = outlet->to = -1;
-    outlet->stream = fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    outlet->done = eventfd(0, EFD_CLOEXEC);
-    if (outlet->stream >= 0 && outlet->done >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
+    outlet->from = outlet->fds.to = -1;
+    outlet->fds.stream = fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    outlet->fds.done = eventfd(0, EFD_CLOEXEC);
+    if (outlet->fds.stream >= 0 && outlet->fds.done >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
         outlet->from = ends[0];
-        outlet->to = ends[1];
-        fcntl(outlet->to, F_SETFL, O_NONBLOCK); // only our end of the pipe
+        outlet->fds.to = ends[1];
+        fcntl(outlet->fds.to, F_SETFL, O_NONBLOCK); // only our end of the pipe
         *outlet_p = outlet;
         return CLAB_OK;
     }
@@ -155,7 +143,7 @@ void outlet_close(struct outlet *outlet)
 {
     if (!outlet)
         return;
-    const int fds[] = {outlet->stream, outlet->done, outlet->from, outlet->to};
+    const int fds[] = {outlet->fds.stream, outlet->fds.done, outlet->from, outlet->fds.to};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -181,7 +169,7 @@ int outlet_start(struct outlet *outlet)
 
 void outlet_end(struct outlet *outlet)
 {
-    if (outlet->to >= 0)
-        close(outlet->to);
-    outlet->to = -1;
+    if (outlet->fds.to >= 0)
+        close(outlet->fds.to);
+    outlet->fds.to = -1;
 }

@@ -22,13 +22,15 @@ void outlet_close(struct outlet *outlet);
 //   errors: CLAB_ESYS
 int outlet_start(struct outlet *outlet);
 
-int outlet_fd(const struct outlet *outlet);     // to write to
-int outlet_stream(const struct outlet *outlet); // another descriptor of the stream
+struct outlet_fds {
+    int to;     // to write to
+    int stream; // another descriptor of the stream
+    int done;   // readable after outlet_end when all is written, or nobody reads the stream any more
+};
+struct outlet_fds outlet_fds(const struct outlet *outlet);
 
 // There is no more to write. A second call does nothing.
 void outlet_end(struct outlet *outlet);
-// Readable after outlet_end when all is written, or nobody reads the stream any more.
-int outlet_done_fd(const struct outlet *outlet);
 // Bytes written so far; bytes that wait.
 size_t outlet_written(const struct outlet *outlet);
 size_t outlet_waiting(const struct outlet *outlet);

@@ -162,6 +162,15 @@ int store_addresses(const char *interface, char hosts_p[CLAB_HOST_BYTES])
 // ---- listening -----------------------------------------------------------------------------------------------
 
 // A listening socket, or -1.
+// -1, with errno as it is.
+static int give_up(int fd)
+{
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
 static int listen_at(int family, const struct sockaddr *address, socklen_t bytes)
 {
     const int on = 1, off = 0, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -172,10 +181,7 @@ static int listen_at(int family, const struct sockaddr *address, socklen_t bytes
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     if (bind(fd, address, bytes) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
+    return give_up(fd);
 }
 
 static int listen_anywhere(int port)
@@ -257,10 +263,7 @@ static int connect_to(const struct addrinfo *address, double deadline)
     if (connect(fd, address->ai_addr, address->ai_addrlen) == 0 ||
         (errno == EINPROGRESS && finish_connecting(fd, deadline) == 0))
         return fd;
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
+    return give_up(fd);
 }
 
 // One of the hosts.  0, CLAB_ENOENT, or CLAB_ESYS with errno

@@ -41,9 +41,11 @@ struct edge {
     struct clab_span under;
 };
 
-// The edge of `level` that `rank` is at either end of, in *edge_p; false if it is at none.
-static bool edge_at(const struct clab_problem *problem, int rank, int level, struct edge *edge_p)
+// 1: `rank` is at either end of an edge of `level`, *edge_p. 0: of none. CLAB_DONE: there is no such level.
+static int edge_at(const struct clab_problem *problem, int rank, int level, struct edge *edge_p)
 {
+    if (level < 0 || level >= ceil_log2(problem->nranks))
+        return CLAB_DONE;
     struct part all = {0, problem->nranks, problem->root}, other = other_half(all);
     for (; level > 0; level--) {
         bool in_other = rank >= other.first && rank < other.first + other.count;
@@ -57,47 +59,37 @@ static bool edge_at(const struct clab_problem *problem, int rank, int level, str
 STAGE(broadcast)
 {
     struct edge edge;
-    if (s >= ceil_log2(P))
-        return CLAB_DONE;
-    if (!edge_at(problem, rank, s, &edge))
-        return 0;
-    out[0] = rank == edge.above ? send(edge.below, chunk(0)) : recv(edge.above, chunk(0));
-    return 1;
+    const int n = edge_at(problem, rank, s, &edge);
+    if (n == 1)
+        out[0] = rank == edge.above ? send(edge.below, chunk(0)) : recv(edge.above, chunk(0));
+    return n;
 }
 
 STAGE(scatter)
 {
     struct edge edge;
-    if (s >= ceil_log2(P))
-        return CLAB_DONE;
-    if (!edge_at(problem, rank, s, &edge))
-        return 0;
-    out[0] = rank == edge.above ? send(edge.below, edge.under) : recv(edge.above, edge.under);
-    return 1;
+    const int n = edge_at(problem, rank, s, &edge);
+    if (n == 1)
+        out[0] = rank == edge.above ? send(edge.below, edge.under) : recv(edge.above, edge.under);
+    return n;
 }
 
 STAGE(reduce)
 {
     struct edge edge;
-    int level = ceil_log2(P) - 1 - s;
-    if (level < 0)
-        return CLAB_DONE;
-    if (!edge_at(problem, rank, level, &edge))
-        return 0;
-    out[0] = rank == edge.above ? recv_reduce(edge.below, chunk(0)) : send(edge.above, chunk(0));
-    return 1;
+    const int n = edge_at(problem, rank, ceil_log2(P) - 1 - s, &edge);
+    if (n == 1)
+        out[0] = rank == edge.above ? recv_reduce(edge.below, chunk(0)) : send(edge.above, chunk(0));
+    return n;
 }
 
 STAGE(gather)
 {
     struct edge edge;
-    int level = ceil_log2(P) - 1 - s;
-    if (level < 0)
-        return CLAB_DONE;
-    if (!edge_at(problem, rank, level, &edge))
-        return 0;
-    out[0] = rank == edge.above ? recv(edge.below, edge.under) : send(edge.above, edge.under);
-    return 1;
+    const int n = edge_at(problem, rank, ceil_log2(P) - 1 - s, &edge);
+    if (n == 1)
+        out[0] = rank == edge.above ? recv(edge.below, edge.under) : send(edge.above, edge.under);
+    return n;
 }
 
 // A broadcast for large messages: scatter chunk i to rank i, then let all chunks go around the ring.
