@@ -18,7 +18,8 @@ struct taking {
 static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
     const struct clab_level *l = &s->fresh;
-    const size_t footprint = since > 1 ? (size_t)(2 * since) : 1;
+    const double most = (double)s->net->levels[s->net->nlevels - 1].bytes; // beyond which nothing changes
+    const size_t footprint = since <= 1 ? 1 : 2 * since < most ? (size_t)(2 * since) : (size_t)most;
     if (s->fresh_footprint != footprint) {
         s->fresh = clab_net_level(s->net, footprint);
         s->fresh_footprint = footprint;
