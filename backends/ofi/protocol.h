@@ -19,7 +19,7 @@ enum {
     OFI_UNIT_BYTES = 1 << 10,      // in which eager parts are counted, each rounded up
     OFI_WINDOW = 1024,             // units of a lane that may be sent ahead; half where ranks share cores
     OFI_PACKET_BYTES = 130880,     // of several messages together, such as three of 32 KiB with their heads
-    OFI_JOINED_BYTES = 32 << 10,   // the longest message that may leave in a packet with others
+    OFI_JOINED_BYTES = 32 << 10,   // the longest message of a packet; half where ranks share cores
     OFI_JOINED = 128,              // messages of a packet
     OFI_PACKETS = 4,               // packets of an endpoint that are filled or under way
     OFI_POOL = 8,                  // buffers for eager parts, for each peer up to OFI_POOL_PEERS

@@ -12,6 +12,12 @@ static uint32_t window(const struct ofi_endpoint *e)
     return e->domain->boot->crowded ? OFI_WINDOW / 2 : OFI_WINDOW;
 }
 
+// Copies of long messages into a packet take time from the other ranks of the core.
+static size_t most_joined(const struct ofi_endpoint *e)
+{
+    return e->domain->boot->crowded ? OFI_JOINED_BYTES / 2 : OFI_JOINED_BYTES;
+}
+
 static bool may_go(const struct ofi_endpoint *e, const struct ofi_lane *lane, uint32_t number, size_t bytes)
 {
     return number == lane->eager_sent && lane->units_sent - lane->units_taken + ofi_units(bytes) <= window(e);
@@ -164,7 +170,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
         return;
     }
     const size_t bytes = t->bytes;
-    if (e->domain->joins && bytes <= OFI_JOINED_BYTES && !lane->sends && !lane->readies &&
+    if (e->domain->joins && bytes <= most_joined(e) && !lane->sends && !lane->readies &&
         may_go(e, lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
         note_gone(lane, bytes);
         t->moved = bytes;

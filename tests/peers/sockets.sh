@@ -23,13 +23,22 @@ home=${SOCKETS_FOLDER:-$build/peers} folder=${SOCKETS_FOLDER:-$build/peers}/sock
 
 die() { echo "bench-sockets: $*" >&2; exit "${2:-1}"; }
 
-# ours ROUND: rows ours,ROUND,CELL,usec; and what was chosen: lines CELL ALGORITHM in `chosen`.
-ours() {
-    "$build/commlab" bench $collectives --backend ofi -n "$ranks" -b $((4 * ranks)) -e "$largest" -f 32 --check 0 --in-place 0 \
+# run_ours ROUND IN_PLACE COLLECTIVE...: rows ours,ROUND,CELL,usec; and what was chosen: lines CELL ALGORITHM in `chosen`.
+run_ours() {
+    local round=$1 in_place=$2
+    shift 2
+    [ $# -gt 0 ] || return 0
+    "$build/commlab" bench "$@" --backend ofi -n "$ranks" -b $((4 * ranks)) -e "$largest" -f 32 --check 0 --in-place "$in_place" \
         --seconds 0.05s --csv "$folder/ours.csv" >"$folder/ours.txt" 2>"$folder/err" || return 1
-    awk -F, -v round="$1" -v chosen="$folder/chosen" '/^collective,/ { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        !/^#/ && ("usec" in at) { cell = $at["collective"] "-" $at["bytes"]; print cell, $at["algorithm"] >chosen
+    awk -F, -v round="$round" -v chosen="$folder/chosen" '/^collective,/ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        !/^#/ && ("usec" in at) { cell = $at["collective"] "-" $at["bytes"]; print cell, $at["algorithm"] >>chosen
                                   print "ours," round "," cell "," $at["usec"] }' "$folder/ours.csv"
+}
+
+# ours ROUND: the rows of all. The plain program's broadcast copies nothing at the root: so ours is in place.
+ours() {
+    : >"$folder/chosen"
+    run_ours "$1" 1 $(grep -ow broadcast <<<"$collectives") && run_ours "$1" 0 ${collectives/broadcast/}
 }
 
 # write_schedules: a file CELL.goal for each line of `chosen`. `leaders` has a leader per core.
