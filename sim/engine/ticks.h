@@ -21,9 +21,3 @@ static inline double ticks_round(struct ticks t, double seconds)
 {
     return seconds + t.magic - t.magic;
 }
-
-// Whether sums up to `seconds` were exact.
-static inline int ticks_hold(struct ticks t, double seconds)
-{
-    return seconds < t.tick * 0x1p52;
-}
