@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "backends/model/clock.h"
+#include "core/base/order.h"
 #include "core/schedule/algorithms/algorithms.h"
 #include "sim/sim.h"
 #include "tests/fixtures/needs.h"
@@ -138,12 +139,6 @@ static void test_only_what_leaves_a_node_is_lost(void **state)
     assert_true(trips_on(slow) > 50e-3);
 }
 
-static int by_seconds(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // Rank 1 sends its clock now and then, while both wait for a long message of rank 0. The median of what that takes.
 static int time_beside_a_long_message(struct clab_comm *comm, int rank)
 {
@@ -163,7 +158,7 @@ static int time_beside_a_long_message(struct clab_comm *comm, int rank)
             CLAB_TRY(clab_recv(comm, &now, sizeof now, CLAB_U8, 1));
         late[i] = clab_now() - now;
     }
-    qsort(late, NOTES, sizeof *late, by_seconds);
+    qsort(late, NOTES, sizeof *late, clab_order_doubles);
     told->seconds[rank] = late[NOTES / 2];
     return clab_work_wait(both);
 }

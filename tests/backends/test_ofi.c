@@ -414,23 +414,23 @@ static void test_a_lane_may_be_used_one_way(void **state)
     assert_work("ofi", 2, send_one_way);
 }
 
-// Rank 0 gives up a receive whose buffers the provider has. Then nothing of it is registered any more.
+// Rank 0 gives up a receive whose buffers the provider has, once rank 1 is connected, too. Then nothing of it is
+// registered any more.
 static int give_up_a_receive(struct clab_job *job)
 {
     struct clab_comm *comm;
     struct clab_work *receive;
-    char *data = malloc(8 * MANY);
+    char *data = calloc(8, MANY);
     const struct ofi_registrations *all = &((const struct ofi_domain *)job->domain)->registrations;
-    int status = !data || clab_comm_create(job, &comm) ? 12 : 0;
-    if (!status && clab_job_rank(job) == 0) {
+    if (!data || clab_comm_create(job, &comm))
+        return 12;
+    const int rank = clab_job_rank(job);
+    int status = rank == 0 ? clab_recv(comm, data, 1, CLAB_U8, 1) : clab_send(comm, data, 1, CLAB_U8, 0);
+    if (!status && rank == 0)
         status = clab_recv_start(comm, data, 8 * MANY, CLAB_U8, 1, &receive) ? 13 : all->used ? 0 : 14;
-        clab_comm_destroy(comm);
-        status = status ? status : all->used ? 15 : 0;
-    } else if (!status) {
-        clab_comm_destroy(comm);
-    }
+    clab_comm_destroy(comm);
     free(data);
-    return status;
+    return status ? status : all->used ? 15 : 0;
 }
 
 static int open_and_give_up(int rank)

@@ -242,7 +242,7 @@ static bool differs(const char *algorithm, int nranks)
 {
     float in[MOST][FLOATS], out[MOST][FLOATS];
     struct clab_program *programs[MOST];
-    struct clab_rank_arguments arguments[MOST];
+    struct clab_rank_arguments arguments[MOST] = {0};
     struct clab_in_process memory = {0};
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = nranks, .lanes = 1, .count = FLOATS};
     _Atomic uint32_t beat = 0;
