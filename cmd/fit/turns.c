@@ -90,8 +90,7 @@ static void exchange(struct fit_ranks *r, const char *from, char *to, size_t byt
 void fit_meet(struct fit_ranks *r)
 {
     float token = 0;
-    struct clab_transfer tokens[] = {sending(r, (char *)&token, sizeof token),
-                                     receiving(r, r->z, sizeof token, NULL)};
+    struct clab_transfer tokens[] = {sending(r, (char *)&token, sizeof token), receiving(r, r->z, sizeof token, NULL)};
     run_transfers(r, tokens, 2);
 }
 
