@@ -44,6 +44,22 @@ static double pause_of(const struct clab_net *net, int nranks, bool probes)
     return COLLECTIVES * fmax(0, rounds * link->alpha - each) + turns * fmax(0, 2 * link->alpha - each);
 }
 
+// Hosts that share cores: what slows messages between cores leaves those within a core alone. For the pairs of ranks of
+// which each has another core, `probed` counts.
+static void share_pace(const struct clab_net *net, int nranks, struct clab_placement_sample *probed)
+{
+    const int cores = net->machine_cores;
+    int within = 0;
+    if (cores == 0 || nranks <= cores || net->probed.line <= 0)
+        return;
+    for (int core = 0; core < cores; core++) {
+        const int ranks = (nranks - 1 - core) / cores + 1;
+        within += ranks * (ranks - 1);
+    }
+    const double between = 1 - (double)within / (nranks * (nranks - 1));
+    probed->line = net->probed.line + between * (probed->line - net->probed.line);
+}
+
 static int most_calls(const struct clab_net *net)
 {
     if (net && net->machine_cores > 0)
@@ -67,7 +83,7 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
     struct clab_sim_result result;
     const int all = batch->mode == BENCH_LATENCY ? 1 : batch->calls, most = most_calls(net);
     const int simulated = all < most ? all : most;
-    const struct clab_sim_options options = {
+    struct clab_sim_options options = {
         .element_bytes = clab_type_bytes(row->type),
         .probed = batch->probed,
         .in_place = batch->placement == BENCH_IN_PLACE,
@@ -76,6 +92,8 @@ double bench_predict(const struct clab_net *net, const struct bench_row *row, co
         .pause = net ? pause_of(net, row->problem.nranks, batch->probed.line > 0 && batch->probed.fresh == 0) : 0,
     };
     struct clab_problem problem = row->problem;
+    if (net && batch->probed.line > 0)
+        share_pace(net, problem.nranks, &options.probed);
     if (net && clab_net_group(net, problem.nranks))
         problem.group = clab_net_group(net, problem.nranks);
     if (!net || row->algorithm == &clab_native_algorithm ||
