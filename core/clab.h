@@ -190,9 +190,9 @@ struct clab_comm_traffic clab_comm_traffic(const struct clab_comm *comm);
 // holds at most 65504, and the average of 20000 on four ranks is infinite. (ncclAvg scales each float before it adds.)
 // A sum of integers wraps around before it is divided.
 //
-// Floats are rounded after each addition, so another algorithm, or number of ranks, may give other last bits. All ranks
-// get the same bits from clab_allreduce, except by "naive": there each rank adds in an order of its own. Replicas of a
-// model that are trained by it drift apart.
+// Floats are rounded after each addition, so another algorithm, or number of ranks, may give other last bits. The kit's
+// own allreduces give all ranks the same bits, except "naive": there each rank adds in an order of its own. Replicas of
+// a model that are trained by it drift apart.
 
 // out[i] = sum (or op) over all ranks of in[i].  in, out: (count)
 int clab_allreduce(struct clab_comm *comm, const void *in, void *out, size_t count, enum clab_type type,
@@ -337,7 +337,7 @@ void clab_help(int argc, char **argv, const char *arguments, const char *about);
 void clab_must(int err, const char *text, const char *file, int line);
 
 // The size that an argument names ("8", "64K"): above 0, at most 1 GiB, a multiple of `unit`. If it does not, or there
-// is none (NULL), one rank prints `usage` for all, and every rank ends with status 2.
+// is none (NULL), one rank of each host prints `usage`, and every rank ends with status 2.
 size_t clab_must_size(const struct clab_job *job, const char *text, size_t unit, const char *usage);
 // The same of a number from 1 to `most`.
 int clab_must_count(const struct clab_job *job, const char *text, int most, const char *usage);

@@ -142,7 +142,10 @@ static char *add_block(struct ofi_endpoint *e, size_t bytes)
 char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes)
 {
     void *memory;
+    struct clab_log_held held; // the caller does without
+    clab_log_hold(&held);
     const int err = obtain(e->domain, sizeof(struct ofi_block) + bytes, MADV_NOHUGEPAGE, &memory);
+    clab_log_release(&held);
     return err ? NULL : keep_block(e, memory);
 }
 

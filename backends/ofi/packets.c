@@ -100,7 +100,7 @@ static void make_packets(struct ofi_endpoint *e)
     char *memory = ofi_memory_take(e, heads + (size_t)OFI_PACKETS * OFI_PACKET_BYTES);
     e->lacks_packets = !memory;
     if (!memory) {
-        clab_info("ofi: no memory for packets: each message is sent by itself");
+        clab_info("ofi: no memory for packets, or it can not be registered: each message is sent by itself");
         return;
     }
     e->packets = (struct ofi_packet *)(void *)memory;

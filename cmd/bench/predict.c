@@ -33,15 +33,18 @@ int bench_predict_open(const struct bench_options *options, char why[CLAB_NET_WH
 }
 
 // Between two batches ranks run four collectives of a few bytes: two reductions of times, whether to go on, a barrier.
-// Between hosts there are the round trips of a probe, too. So long a network's ports rest, but for those messages.
+// Between hosts there are the round trips of a probe, too. Where hosts share cores, there is one reduction more, and a
+// sleep and two probes. So long a network's ports rest, but for those messages.
 static double pause_of(const struct clab_net *net, int nranks, bool probes)
 {
     enum { COLLECTIVES = 4, BYTES = 8 };
     const struct clab_link *link = clab_net_link(net, 0, nranks - 1);
     const struct clab_segment *s = clab_link_segment(link, BYTES);
     const int rounds = nranks > 1 ? 32 - __builtin_clz((unsigned)nranks - 1) : 0, turns = probes ? PROBE_WIRE_TURNS : 0;
+    const int sleeps = probes && net->machine_cores > 0 && nranks > net->machine_cores;
     const double each = s->buffers ? s->gap + BYTES * s->gap_send : 0;
-    return COLLECTIVES * fmax(0, rounds * link->alpha - each) + turns * fmax(0, 2 * link->alpha - each);
+    return (COLLECTIVES + sleeps) * fmax(0, rounds * link->alpha - each) + sleeps * BENCH_SLEEP_US * 1e-6 +
+           (1 + sleeps) * turns * fmax(0, 2 * link->alpha - each);
 }
 
 // Hosts that share cores: what slows messages between cores leaves those within a core alone. For the pairs of ranks of

@@ -131,17 +131,28 @@ static bool shares_cores(const struct bench *bench)
     return bench->nranks > bench->options->cores && !backend->own_cores && !backend->time->is_exact;
 }
 
+// Where ranks of one machine share cores. *each_p: s per call since the first rank began
+static int begin_with_first(struct sampling *s, double *each_p)
+{
+    double first = -s->begin;
+    CLAB_TRY(clab_allreduce(s->bench->control, &first, &first, 1, CLAB_F64, CLAB_MAX));
+    *each_p = (s->end + first) / bench_queue_calls(&s->queue, s->calls);
+    return CLAB_OK;
+}
+
 // Calls back to back: the mean of the slowest rank, or of each rank.
 static int batch_of_many(struct sampling *s)
 {
     const int nranks = s->bench->nranks;
+    const bool is_local = s->bench->options->mode == BENCH_LOCAL;
     const double before = probe_interruptions();
     double sum;
     CLAB_TRY(make_calls(s, s->calls, &sum));
-    double extremes[5] = {sum, -sum, probe_interruptions() - before, s->end, -s->begin};
-    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 5, CLAB_F64, CLAB_MAX));
-    if (shares_cores(s->bench) && s->bench->job->bootstrap->machines == 1)
-        extremes[0] = (extremes[3] + extremes[4]) / bench_queue_calls(&s->queue, s->calls);
+    const double interruptions = probe_interruptions() - before;
+    if (!is_local && shares_cores(s->bench) && s->bench->job->bootstrap->machines == 1)
+        CLAB_TRY(begin_with_first(s, &sum));
+    double extremes[3] = {sum, -sum, interruptions};
+    CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
     if (extremes[2] > 0 && !shares_cores(s->bench)) // else a rank that yields its core is interrupted, too
         s->probed = (struct clab_placement_sample){0};
     CLAB_TRY(bench_samples_take(s->bench, s->n < MOST ? s->n : MOST - 1, sum));
@@ -149,7 +160,7 @@ static int batch_of_many(struct sampling *s)
     CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
     const double times[BENCH_AVERAGES] = {mine, sum / nranks, -extremes[1], extremes[0]};
     const double one = times[s->bench->options->average];
-    if (s->bench->options->mode == BENCH_LOCAL)
+    if (is_local)
         keep(s, sum / nranks, -extremes[1], extremes[0]);
     else
         keep(s, one, one, one);
@@ -194,9 +205,9 @@ static bool has_probe(const struct bench *bench)
 // Hosts that share cores: ranks 0 and 1 have theirs for themselves while the others sleep.
 static int sample_shared(struct sampling *s)
 {
-    enum { FALL_ASLEEP = 100, SLEEP = 600 }; // us
+    enum { FALL_ASLEEP = 100 }; // us
     struct bench *bench = s->bench;
-    usleep(bench->rank < 2 ? FALL_ASLEEP : SLEEP);
+    usleep(bench->rank < 2 ? FALL_ASLEEP : BENCH_SLEEP_US);
     CLAB_TRY(probe_wire(bench->control, &s->probed)); // they wake one after the other
     return probe_wire(bench->control, &s->probed);
 }

@@ -122,13 +122,15 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
     const struct clab_sample *sample = &record->samples[i];
     const struct clab_placement_sample seen = record->all_probed[i];
     const double core = factor_seen(seen.call, probed.call, 2), way = factor_seen(seen.line, probed.line, 2);
-    const double call = fmin(seen.call, sample->seconds); // of a probe with a call behind each message
+    const int messages = sample->probe == CLAB_PROBE_LANES ? CLAB_FIT_LANES : 1; // with a call behind them
+    const double call = fmin(seen.call / messages, sample->seconds);
     if (sample->level)
         return sample->seconds / clab_net_pace(way, sample->level, s->machine.l2_bytes);
     switch (sample->probe) {
     case CLAB_PROBE_CALL:
     case CLAB_PROBE_STAGES:
     case CLAB_PROBE_LANED: return sample->seconds / core;
+    case CLAB_PROBE_LANES:
     case CLAB_PROBE_STREAM:
     case CLAB_PROBE_REDUCE:
     case CLAB_PROBE_EXCHANGE: return call / core + (sample->seconds - call) / way;

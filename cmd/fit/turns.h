@@ -25,7 +25,7 @@ struct fit_ranks {
 
 typedef void fit_turn(struct fit_ranks *ranks, size_t bytes);
 
-// Without messages: a call that has no stage, one whose stages are empty, one on many lanes; a copy by rank 0, by both.
+// Without messages: a call whose one stage is empty, one of several such stages, one on many lanes; a copy by rank 0, by both.
 fit_turn fit_turn_call, fit_turn_stages, fit_turn_laned, fit_turn_copy, fit_turn_copy_both;
 // z = z + z, by rank 0, by both; the same, and then rank 0 sends z to rank 1, or both send it. The sum touches no memory
 // but z.

@@ -32,7 +32,7 @@ struct clab_run_lane {
     bool is_filled; // the transfers of its stages are kept from the same call before
     double begun;   // s of clab_seconds: this stage, where there is a trace
     int ntransfers;
-    struct clab_transfer *transfers; // room for the program's widest stage
+    struct clab_transfer *transfers; // of this stage: its own, of a short program, or room for the widest stage
 };
 
 struct clab_run {

@@ -86,7 +86,7 @@ size_t fit_next_level(const struct fit_round *r, size_t bytes)
     return next;
 }
 
-// A call whose stages have nothing to do takes longer than one that has none.
+// A call whose stages have nothing to do takes longer than one that has a single such stage.
 static double fit_stage(struct fit_round *r, double call)
 {
     const struct clab_algorithm *tree = clab_algorithm_find(CLAB_BARRIER, "tree");
@@ -96,7 +96,7 @@ static double fit_stage(struct fit_round *r, double call)
     int stages = 0;
     while (tree->width(&alone) < 8 && tree->stage(&alone, 0, 0, stages, steps) != CLAB_DONE)
         stages++;
-    return stages > 0 ? fit_at_least_0(seconds - call) / stages : 0;
+    return stages > 1 ? fit_at_least_0(seconds - call) / (stages - 1) : 0;
 }
 
 // What a message on the next lane takes more than one on the same; and what a call takes for a lane, beside its stage.
@@ -130,10 +130,11 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_f
     struct clab_link *to = link->across ? &net.inter : &net.intra;
     to->present = true;
     strcpy(to->name, link->across ? "inter" : "intra");
-    net.call = fit_time(&r, CLAB_PROBE_CALL);
-    net.stage = fit_stage(&r, net.call);
+    const double call = fit_time(&r, CLAB_PROBE_CALL);
+    net.stage = fit_stage(&r, call);
+    net.call = fit_at_least_0(call - net.stage);
     (link->protocols->memory ? fit_memory : fit_wire)(&r, &net, to);
-    net.lane = fit_lane(&r, net.call, net.stage);
+    net.lane = fit_lane(&r, call, net.stage);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");
         r.err = CLAB_EINVAL;

@@ -112,7 +112,7 @@ static double copy_shared_of(const struct clab_level *level, enum clab_load load
 }
 
 // How far `footprint` is from level `a` to level `b`. A cache that both ranks share evicts nothing before it is nearly
-// full: up to FULL of it, a byte costs what the largest level does that it holds.
+// full: up to three quarters of it, a byte costs what the largest level does that it holds.
 static double share_between(const struct clab_net *net, size_t a, size_t b, size_t footprint)
 {
     const double full = 0.75 * (double)net->shared_cache;

@@ -45,9 +45,9 @@ static void add_small(struct samples *s, size_t bytes)
     else
         add(s, CLAB_PROBE_POST, bytes, CLAB_KEPT, CLAB_ALONE, k->o_send + m * k->gap_send);
     double stream = pulled ? way + k->latency : k->o_recv + m * k->gap_recv;
-    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream + call);
+    add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream + empty_call);
     add(s, CLAB_PROBE_PINGPONG, bytes, CLAB_KEPT, CLAB_ALONE, way);
-    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0) + call);
+    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0) + empty_call);
 }
 
 // A peer's sums: in one level they cost less than what nobody has written.
@@ -95,10 +95,10 @@ static const size_t level_sizes[] = {2048, 32768, 1 << 20, 1 << 24};
 static struct samples make_samples(void)
 {
     struct samples s = {.n = 0};
-    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
+    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, empty_call);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
-    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call + (CLAB_FIT_LANES - 1) * (empty_lane + stage));
-    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + call / CLAB_FIT_LANES);
+    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, empty_call + (CLAB_FIT_LANES - 1) * (empty_lane + stage));
+    add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + empty_call / CLAB_FIT_LANES);
     for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
         add_small(&s, small_sizes[i]);
     for (size_t i = 0; i < sizeof level_sizes / sizeof *level_sizes; i++)
@@ -140,7 +140,7 @@ static void test_fit_recovers_what_short_sums_cost(void **state)
     (void)state;
     struct samples s = make_samples();
     struct clab_net net;
-    add(&s, CLAB_PROBE_REDUCE, 128, CLAB_KEPT, CLAB_ALONE, known[1].o_recv + 128 * known[1].gap_recv + call + 6e-9);
+    add(&s, CLAB_PROBE_REDUCE, 128, CLAB_KEPT, CLAB_ALONE, known[1].o_recv + 128 * known[1].gap_recv + empty_call + 6e-9);
     assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
     assert_close(net.intra.segments[1].o_reduce, 6e-9);
     assert_true(net.intra.segments[0].o_reduce == 0 && net.intra.segments[PULLED].o_reduce == 0);

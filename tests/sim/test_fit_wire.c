@@ -55,9 +55,9 @@ static double within_a_host(enum clab_probe probe, double m)
 static struct samples make_wire(double (*seconds)(enum clab_probe, double m))
 {
     struct samples s = {.n = 0};
-    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, call);
+    add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, empty_call);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage);
-    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, call + (CLAB_FIT_LANES - 1) * stage);
+    add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, empty_call + (CLAB_FIT_LANES - 1) * stage);
     add_sizes(&s, seconds);
     add(&s, CLAB_PROBE_REST, 8, CLAB_KEPT, CLAB_ALONE, half);
     add(&s, CLAB_PROBE_FOUND, 8, CLAB_KEPT, CLAB_ALONE, o_found);

@@ -161,7 +161,6 @@ int store_addresses(const char *interface, char hosts_p[CLAB_HOST_BYTES])
 
 // ---- listening -----------------------------------------------------------------------------------------------
 
-// A listening socket, or -1.
 // -1, with errno as it is.
 static int give_up(int fd)
 {
@@ -171,6 +170,7 @@ static int give_up(int fd)
     return -1;
 }
 
+// A listening socket, or -1.
 static int listen_at(int family, const struct sockaddr *address, socklen_t bytes)
 {
     const int on = 1, off = 0, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
