@@ -14,26 +14,12 @@
 
 #include "core/base/clock.h"
 #include "core/base/machine/machine.h"
-#include "core/base/relax.h"
-#include "core/base/stats.h"
+#include "cmd/fit/batch.h"
 #include "cmd/probe/placement.h"
 
-enum { BURST = 4, MOST_TURNS = 1 << 20 };
+enum { MOST_TURNS = 1 << 20 };
 
 // ---- the table -----------------------------------------------------------------------------------------------
-
-// SUMS: one size of each segment. SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message of a wire.
-enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_SUMS, SIZES_EAGER, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
-
-struct fit_probe {
-    enum clab_probe probe;
-    enum clab_touch touch;
-    enum clab_load load;
-    enum sizes sizes;
-    int part;     // of a level: the message is this part of its footprint (reason: fit.h)
-    int messages; // one after another in a turn
-    fit_turn *turn;
-};
 
 static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
@@ -176,155 +162,6 @@ int fit_tasks_make(const struct fit_reach *reach, struct fit_task **tasks_p, int
 
 // ---- timing --------------------------------------------------------------------------------------------------
 
-// Rank 0 does not see when a message arrives over a wire: its time ends when rank 1 tells it.
-static bool must_be_told(const struct fit_ranks *r, const struct fit_task *task)
-{
-    bool one_way = task->how->probe == CLAB_PROBE_STREAM || task->how->probe == CLAB_PROBE_LANES;
-    return one_way && !r->comm->backend->protocols.memory;
-}
-
-static double time_turns(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    fit_meet(r);
-    double begin = clab_now();
-    for (int i = 0; i < turns && !r->err; i++)
-        task->how->turn(r, task->bytes);
-    if (must_be_told(r, task))
-        fit_tell(r);
-    return (clab_now() - begin) / turns / task->how->messages;
-}
-
-enum { RESTS = 64 }; // per batch, at most
-
-// Whether a probe finds its wire idle. Long messages do not find room in a token bucket in any case.
-static bool rests(const struct fit_ranks *r, const struct fit_task *task)
-{
-    enum { SHORT = 64 };
-    const enum clab_probe probe = task->how->probe;
-    return probe == CLAB_PROBE_REST || probe == CLAB_PROBE_FETCH || probe == CLAB_PROBE_FOUND ||
-           probe == CLAB_PROBE_CARRY ||
-           (probe == CLAB_PROBE_POST && task->bytes <= SHORT && !r->comm->backend->protocols.memory);
-}
-
-// For which a wire rests: a token bucket has room for a small message again, and a rank that waits still polls; and in
-// which a few small messages arrive on any wire of 10 Mbit/s.
-static const double short_rest = 1.5e-4, long_rest = 4e-4;
-
-static void rest(double seconds)
-{
-    const double end = clab_now() + seconds;
-    while (clab_now() < end)
-        clab_relax();
-}
-
-// Bursts that fit into the receiver's mailboxes, each after a fence: the sender never finds them full, nor a wire busy.
-static double time_post(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    double sum = 0;
-    int bursts = turns / BURST + 1;
-    for (int i = 0; i < bursts && !r->err; i++) {
-        fit_meet(r);
-        if (r->rank == 0 && rests(r, task))
-            rest(short_rest);
-        double begin = clab_now();
-        for (int k = 0; k < BURST; k++)
-            task->how->turn(r, task->bytes);
-        sum += clab_now() - begin - r->clock_cost;
-    }
-    return sum / bursts / BURST;
-}
-
-// Each turn after a rest of rank 0.
-static double time_rested(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    double sum = 0;
-    for (int i = 0; i < turns && !r->err; i++) {
-        if (r->rank == 0)
-            rest(short_rest);
-        const double begin = clab_now();
-        task->how->turn(r, task->bytes);
-        sum += clab_now() - begin - r->clock_cost;
-    }
-    return sum / turns / task->how->messages;
-}
-
-// Bursts that rank 0 receives when all of their messages have come.
-static double time_fetch(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    double sum = 0;
-    const int bursts = turns / BURST + 1;
-    for (int i = 0; i < bursts && !r->err; i++) {
-        fit_meet(r);
-        if (r->rank == 0)
-            rest(long_rest + 2 * BURST * r->each * (double)task->bytes);
-        const double begin = clab_now();
-        for (int k = 0; k < BURST; k++)
-            task->how->turn(r, task->bytes);
-        sum += clab_now() - begin - r->clock_cost;
-    }
-    return sum / bursts / BURST;
-}
-
-// Likewise of many, of which it first takes a few.
-static double time_found(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    enum { FIRST = 8, MORE = 24, BYTES = 136 }; // on the wire
-    const double post = 1e-5;                   // s, at most, of the sender's core
-    double sum = 0;
-    const int bursts = turns * BURST / (FIRST + MORE) + 1;
-    for (int i = 0; i < bursts && !r->err; i++) {
-        fit_meet(r);
-        if (r->rank == 0)
-            rest(long_rest + (FIRST + MORE) * (post + 2 * r->each * BYTES));
-        for (int k = 0; k < FIRST; k++)
-            task->how->turn(r, task->bytes);
-        const double begin = clab_now();
-        for (int k = 0; k < MORE; k++)
-            task->how->turn(r, task->bytes);
-        sum += clab_now() - begin - r->clock_cost;
-    }
-    return sum / bursts / MORE;
-}
-
-// Seconds that were taken from a core that does nothing but look at the clock.
-static double look_on(double seconds)
-{
-    const double looks = 5e-7; // longer than a look at the clock
-    double last = clab_now(), now = last, taken = 0;
-    for (const double end = last + seconds; now < end; last = now) {
-        now = clab_now();
-        taken += now - last > looks ? now - last : 0;
-    }
-    return taken;
-}
-
-// Until a message is handed over; and what the kernel takes of the core while the wire carries it.
-static double time_carry(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    double sum = 0;
-    for (int i = 0; i < turns && !r->err; i++) {
-        fit_meet(r);
-        const double begin = clab_now();
-        task->how->turn(r, task->bytes);
-        sum += clab_now() - begin - r->clock_cost;
-        if (r->rank == 0)
-            sum += look_on(short_rest + 2 * r->each * (double)task->bytes);
-    }
-    return sum / turns;
-}
-
-static double time_batch(struct fit_ranks *r, const struct fit_task *task, int turns)
-{
-    switch (task->how->probe) {
-    case CLAB_PROBE_POST: return time_post(r, task, turns);
-    case CLAB_PROBE_REST: return time_rested(r, task, turns);
-    case CLAB_PROBE_FETCH: return time_fetch(r, task, turns);
-    case CLAB_PROBE_FOUND: return time_found(r, task, turns);
-    case CLAB_PROBE_CARRY: return time_carry(r, task, turns);
-    default: return time_turns(r, task, turns);
-    }
-}
-
 // How a task is timed. Rank 0 decides, by what one turn took: `once` s per message.
 struct pace {
     int turns; // of a batch
@@ -345,7 +182,8 @@ static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, doubl
 {
     const double turn = task->how->messages * fmax(once, 1e-9);
     const double least = fmax(1, task->level ? fmin(LEAST_TURNS, long_batch / turn) : 1);
-    struct pace pace = {.turns = (int)fmin(fmax(seconds / turn, least), rests(r, task) ? RESTS : MOST_TURNS)};
+    const int most = fit_task_rests(r, task) ? FIT_RESTS : MOST_TURNS;
+    struct pace pace = {.turns = (int)fmin(fmax(seconds / turn, least), most)};
     pace.rest = pace.turns * turn > much_of_slice ? REST : 0;
     return clab_broadcast(r->comm, &pace, pace_p, sizeof pace / sizeof(int), CLAB_I32, 0);
 }
@@ -354,7 +192,7 @@ static int agree_on_pace(struct fit_ranks *r, const struct fit_task *task, doubl
 static int sample_wire(struct fit_ranks *r, struct clab_placement_sample *probed)
 {
     enum { BYTES = 2 * PROBE_WIRE_TURNS * 128 }; // with all headers
-    rest(short_rest + r->each * BYTES);
+    fit_rest(r->each * BYTES);
     fit_meet(r);
     return probe_wire(r->comm, probed);
 }
@@ -379,7 +217,7 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
         CLAB_TRY(probe_placement(r->comm, r->alone, r->probe_room, probed));
     else
         CLAB_TRY(sample_wire(r, probed));
-    *took_p = time_batch(r, task, turns);
+    *took_p = fit_batch_time(r, task, turns);
     CLAB_TRY(look_whether_whole(r, before, whole_p));
     if (!*whole_p)
         *probed = (struct clab_placement_sample){0};
@@ -391,10 +229,10 @@ static int time_alone(struct fit_ranks *r, const struct fit_task *task, int turn
 static double time_once(struct fit_ranks *r, const struct fit_task *task, double *took_p)
 {
     const double begin = clab_now();
-    const bool lasts = rests(r, task) || task->how->probe == CLAB_PROBE_POST;
-    *took_p = time_batch(r, task, 1);
+    const bool lasts = fit_task_rests(r, task) || task->how->probe == CLAB_PROBE_POST;
+    *took_p = fit_batch_time(r, task, 1);
     fit_meet(r);
-    return lasts ? (clab_now() - begin) / BURST : *took_p;
+    return lasts ? (clab_now() - begin) / FIT_BURST : *took_p;
 }
 
 // Turns before a level is timed, until caches hold what they will hold. The last one learns slowly what to keep: not
@@ -421,7 +259,7 @@ static int time_task(struct fit_ranks *r, const struct fit_task *task, const str
     double least = INFINITY, took;
     bool is_whole = false;
     struct pace pace;
-    time_batch(r, task, warm_turns(task->level, effort->hurried)); // the first touch, too
+    fit_batch_time(r, task, warm_turns(task->level, effort->hurried)); // the first touch, too
     const double before = probe_interruptions(), once = time_once(r, task, &took);
     CLAB_TRY(r->err);
     CLAB_TRY(agree_on_pace(r, task, effort->seconds, once, &pace));
