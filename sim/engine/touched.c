@@ -122,7 +122,8 @@ int touched_by(const struct clab_problem *problem, const struct clab_algorithm *
         CLAB_TRY(add_rank(problem, algorithm, (problem->root + distance) % problem->nranks, in_place, element_bytes,
                           &some));
     }
-    *touched_p = (struct touched){.all = root.all + (seen > 0 ? some.all / (size_t)seen * (size_t)others : 0),
+    const size_t unseen = seen > 0 ? some.all / (size_t)seen * (size_t)(others - seen) : 0;
+    *touched_p = (struct touched){.all = root.all + some.all + unseen,
                                   .core = root.core > some.core ? root.core : some.core};
     return CLAB_OK;
 }
