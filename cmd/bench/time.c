@@ -371,12 +371,13 @@ static int keep_samples(const struct sampling *s)
 
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
-    struct clab_summary middle, least, most;
+    struct clab_summary middle, least, most, host;
     struct clab_placement_sample probed = {0};
     CLAB_TRY(keep_samples(s));
     CLAB_TRY(summarize(s, s->values, &middle, &probed));
     CLAB_TRY(summarize(s, s->least, &least, &probed));
     CLAB_TRY(summarize(s, s->most, &most, &probed));
+    CLAB_TRY(summarize(s, s->host, &host, &probed)); // of the same batches: it is a part of their time
     const bool local = s->bench->options->mode == BENCH_LOCAL, enqueues = s->bench->options->mode == BENCH_ENQUEUE;
     *time_p = (struct bench_time){
         .seconds = middle.median,
@@ -384,7 +385,7 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
         .high = local ? most.median : middle.high,
         .half_width = half_width(&middle),
         .noisy = half_width(&middle) > wanted_width,
-        .host = enqueues && !s->bench->options->backend->time->is_exact ? clab_quantile(s->host, s->n, 0.5) : NAN,
+        .host = enqueues && !s->bench->options->backend->time->is_exact ? host.median : NAN,
         .calls = s->calls,
         .probed = probed,
     };
