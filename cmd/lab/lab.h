@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A lab run: two programs, a description, predictions, pairs of measurements, a table and a figure.
 //
-// - lab.c               the subcommand: the order of events.
+// - lab.c               the subcommand: which labs, one after another.
+// - session.c           one lab: the order of events.
 // - request.c           the command line.
 // - find.c              which labs there are.
 // - conf.c              lab.conf, checked.
@@ -43,6 +44,9 @@ struct lab_request {
 // The command line; what is wrong with it ends the program with STATUS_USAGE.
 void lab_request_parse(int argc, char **argv, struct lab_request *request_p);
 
+// Whether it asks for other work than lab.conf's, of which no student has predicted anything.
+bool lab_request_is_other(const struct lab_request *request);
+
 // Where no network is asked for, emulate lab.conf's; not on a backend that has its own (sim), or moves a device's memory
 // (nccl).  returns: whether it does now
 bool lab_request_usual_wire(struct lab_request *request, const struct lab_conf *conf,
@@ -68,6 +72,12 @@ int lab_request_before(const struct lab_conf *conf, const char *backend, const c
 // What the command line says goes before what lab.conf says.
 //   errors: CLAB_EINVAL (the lab has no such list, ...; logged), CLAB_ENOMEM
 int lab_request_apply(const struct lab_request *request, struct lab_conf *conf);
+
+// ---- session.c -----------------------------------------------------------------------------------------------
+
+// Run the lab of labs/FOLDER below `root`, with the programs of `build`: from its lab.conf to its table and figure.
+//   errors: CLAB_EINVAL, CLAB_ENOENT, CLAB_EPARSE, CLAB_EUNSUPPORTED, CLAB_ENOMEM, CLAB_EIO, and lab_run's
+int lab_session(const struct lab_request *request, const char *root, const char *build, const char *folder);
 
 // ---- find.c --------------------------------------------------------------------------------------------------
 

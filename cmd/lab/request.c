@@ -122,6 +122,11 @@ void lab_request_usual_net(struct lab_request *r, const struct lab_conf *conf, c
         r->net = conf->net;
 }
 
+bool lab_request_is_other(const struct lab_request *r)
+{
+    return r->sizes || r->iterations || r->options;
+}
+
 bool lab_request_usual_wire(struct lab_request *r, const struct lab_conf *conf, const struct clab_backend *backend)
 {
     const bool can = !backend->time->is_exact && !backend->bounces;

@@ -2,7 +2,7 @@
 // What a lab program says about itself: its clock, its results, and its end when something failed.
 //
 // - A reported quantity is one line for people, and one row of the file that CLAB_RESULTS names:
-//   quantity,unit,ranks,n,median,low,high. A lab run (cmd/lab/lab.c) reads that file; by hand there is none.
+//   quantity,unit,ranks,n,median,low,high. A lab run (cmd/lab/session.c) reads that file; by hand there is none.
 // - Rows are appended, so that a program may report as it goes, and one that dies leaves what it had.
 
 #include "core/clab.h"
