@@ -79,12 +79,12 @@ static void test_a_fill_has_the_bits_that_are_described(void **state)
 {
     (void)state;
     static const uint64_t firsts[] = {0, 1, 6, 509, ((uint64_t)1 << 40) + 3};
-    for (int type = 0; type < CLAB_TYPE_COUNT; type++)
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
         for (int f = 0; f < 5; f++)
             for (int n = 0; n < COUNTS - 1; n++)
                 for (size_t skip = 0; skip < 4; skip++) {
                     const struct clab_random random = {
-                        .seed = 42, .type = (enum clab_type)type, .nranks = skip % 2 ? 20 : 3, .factors = skip > 1};
+                        .seed = 42, .type = type, .nranks = skip % 2 ? 20 : 3, .factors = skip > 1};
                     try_fill(&random, f, firsts[f], counts[n], skip);
                 }
     try_fill(&(struct clab_random){.seed = 7, .type = CLAB_BF16, .nranks = 2}, 1, 0, MOST - 1, 0);
@@ -143,8 +143,11 @@ static double combine(enum clab_op op, double a, double b)
     }
 }
 
-static uint64_t combine_integers(enum clab_type type, enum clab_op op, uint64_t a, uint64_t b)
+// a and b by the reference.
+static uint64_t reduced(enum clab_type type, enum clab_op op, uint64_t a, uint64_t b)
 {
+    if (formats[type].exponent)
+        return rounded(type, combine(op, as_double(type, a), as_double(type, b)));
     const bool a_first = as_integer(type, a) < as_integer(type, b);
     const size_t bytes = clab_type_bytes(type);
     const uint64_t wide = op == CLAB_PROD  ? a * b
@@ -152,6 +155,13 @@ static uint64_t combine_integers(enum clab_type type, enum clab_op op, uint64_t 
                           : op == CLAB_MAX ? (a_first ? b : a)
                                            : a + b;
     return wide & UINT64_MAX >> (64 - 8 * bytes);
+}
+
+static uint64_t divided(enum clab_type type, uint64_t a, int divisor)
+{
+    if (formats[type].exponent)
+        return rounded(type, as_double(type, a) / divisor);
+    return (uint64_t)(as_integer(type, a) / divisor) & UINT64_MAX >> (64 - 8 * clab_type_bytes(type));
 }
 
 static void assert_bits(enum clab_type type, uint64_t expected, uint64_t got, size_t i)
@@ -185,10 +195,7 @@ static void try_reduce(enum clab_type type, enum clab_op op, size_t count, const
     device->reduce(type, op, a, b, out, count);
     fetch(room_out, out, count * bytes);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t x = element(room_a, i, bytes), y = element(room_b, i, bytes);
-        const uint64_t expected = formats[type].exponent
-                                      ? rounded(type, combine(op, as_double(type, x), as_double(type, y)))
-                                      : combine_integers(type, op, x, y);
+        const uint64_t expected = reduced(type, op, element(room_a, i, bytes), element(room_b, i, bytes));
         assert_bits(type, expected, element(room_out, i, bytes), i);
     }
     give_back();
@@ -199,11 +206,11 @@ static void test_reductions_have_the_bits_of_the_reference(void **state)
     (void)state;
     static const size_t places[][3] = {{0, 0, 0}, {1, 1, 1}, {3, 3, 3}, {0, 1, 0}, {1, 0, 2}};
     prepare();
-    for (int type = 0; type < CLAB_TYPE_COUNT; type++)
-        for (int op = 0; op < CLAB_OP_COUNT; op++)
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
+        for (enum clab_op op = 0; op < CLAB_OP_COUNT; op++)
             for (int n = 0; n < COUNTS - 1; n++)
                 for (int p = 0; p < 5; p++)
-                    try_reduce((enum clab_type)type, (enum clab_op)op, counts[n], places[p], p % 3);
+                    try_reduce(type, op, counts[n], places[p], p % 3);
     try_reduce(CLAB_F32, CLAB_SUM, MOST, places[1], 1);
     try_reduce(CLAB_I8, CLAB_MAX, MOST, places[2], 0);
 }
@@ -214,13 +221,8 @@ static void try_scale(enum clab_type type, size_t count, size_t place, int divis
     char *const data = bring(room_a, count * bytes, place * bytes);
     device->scale(type, data, count, divisor);
     fetch(room_out, data, count * bytes);
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t x = element(room_a, i, bytes);
-        const uint64_t expected = formats[type].exponent
-                                      ? rounded(type, as_double(type, x) / divisor)
-                                      : (uint64_t)(as_integer(type, x) / divisor) & UINT64_MAX >> (64 - 8 * bytes);
-        assert_bits(type, expected, element(room_out, i, bytes), i);
-    }
+    for (size_t i = 0; i < count; i++)
+        assert_bits(type, divided(type, element(room_a, i, bytes), divisor), element(room_out, i, bytes), i);
     give_back();
 }
 
@@ -229,10 +231,10 @@ static void test_quotients_have_the_bits_of_the_reference(void **state)
     (void)state;
     static const int divisors[] = {1, 3, 8, 1000};
     prepare();
-    for (int type = 0; type < CLAB_TYPE_COUNT; type++)
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
         for (int n = 0; n < COUNTS - 1; n++)
             for (int d = 0; d < 4; d++)
-                try_scale((enum clab_type)type, counts[n], (size_t)d, divisors[d]);
+                try_scale(type, counts[n], (size_t)d, divisors[d]);
 }
 
 // ---- check ---------------------------------------------------------------------------------------------------
@@ -246,14 +248,10 @@ static void collect(const struct clab_expected *e)
     const size_t bytes = clab_type_bytes(type);
     for (size_t i = 0; i < CHECKED; i++) {
         uint64_t sum = described(&e->random, e->rank == CLAB_ALL_RANKS ? 0 : e->rank, e->first + i);
-        for (int rank = 1; rank < e->random.nranks && e->rank == CLAB_ALL_RANKS; rank++) {
-            const uint64_t other = described(&e->random, rank, e->first + i);
-            sum = formats[type].exponent ? rounded(type, combine(e->op, as_double(type, sum), as_double(type, other)))
-                                         : combine_integers(type, e->op, sum, other);
-        }
+        for (int rank = 1; rank < e->random.nranks && e->rank == CLAB_ALL_RANKS; rank++)
+            sum = reduced(type, e->op, sum, described(&e->random, rank, e->first + i));
         if (e->op == CLAB_AVG && e->rank == CLAB_ALL_RANKS)
-            sum = formats[type].exponent ? rounded(type, as_double(type, sum) / e->random.nranks)
-                                         : (uint64_t)(as_integer(type, sum) / e->random.nranks);
+            sum = divided(type, sum, e->random.nranks);
         memcpy((char *)room_out + i * bytes, &sum, bytes);
     }
 }
@@ -272,18 +270,14 @@ static void try_check(const struct clab_expected *e, size_t place)
 static void test_a_check_finds_the_one_wrong_element(void **state)
 {
     (void)state;
-    for (int type = 0; type < CLAB_TYPE_COUNT; type++)
-        for (int op = 0; op < CLAB_OP_COUNT; op++)
+    for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
+        for (enum clab_op op = 0; op < CLAB_OP_COUNT; op++)
             for (int nranks = 3; nranks <= 20; nranks += 17)
                 for (int rank = CLAB_ALL_RANKS; rank <= 1; rank += 2) {
-                    const struct clab_random random = {
-                        .seed = 5, .type = (enum clab_type)type, .nranks = nranks, .factors = op == CLAB_PROD};
-                    const struct clab_expected e = {.random = random,
-                                                    .rank = rank,
-                                                    .op = (enum clab_op)op,
-                                                    .first = (uint64_t)op * 777,
-                                                    .count = CHECKED,
-                                                    .stride = 1};
+                    struct clab_expected e = {.rank = rank, .op = op, .count = CHECKED, .stride = 1};
+                    e.random =
+                        (struct clab_random){.seed = 5, .type = type, .nranks = nranks, .factors = op == CLAB_PROD};
+                    e.first = (uint64_t)op * 777;
                     try_check(&e, (size_t)(op + nranks) % 3);
                 }
 }
