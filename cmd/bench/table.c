@@ -217,8 +217,9 @@ void bench_table_print_header(const struct bench *bench, const struct clab_manif
     for (int i = 0; i < bench->plan->nskips; i++)
         printf("# skipped: %s %s: %s\n", clab_collective_name(bench->plan->skips[i].collective),
                bench->plan->skips[i].algorithm, bench->plan->skips[i].reason);
-    printf("# +-: half of the median's 95 %% interval, ! where it is wider than 1 %%; resid: (measured - predicted) / "
-           "measured\n");
+    printf("# +-: half of the median's 95 %% interval, ! if above 1 %% or of under %d batches; resid: (measured - predicted) / "
+           "measured\n",
+           BENCH_ENOUGH);
     choose_columns(bench, columns);
     clab_table_init(&table, columns, SCREEN_COLUMNS);
     clab_table_print_header(&table, stdout);

@@ -36,7 +36,6 @@
 
 enum {
     WINDOW = 12, // batches that are tested for drift
-    ENOUGH = 6,  // fewer batches have no 95 % interval
     FEW = 3,     // batches of calls that take longer than the whole budget
     MOST = BENCH_MOST_BATCHES,
     TRIES = 6,           // to find the number of calls
@@ -288,11 +287,11 @@ static double half_width(const struct clab_summary *summary)
     return (summary->high - summary->low) / 2 / summary->median;
 }
 
-// Drop batches while they drift, for at most half of the time. The last window is kept.
+// Drop batches while they drift, for at most half of the time. Of the last window, as many are kept as were asked for.
 static int warm_up(struct sampling *s)
 {
     const double allowed = s->bench->options->budget / 2;
-    const int calls = s->bench->options->warmup;
+    const int calls = s->bench->options->warmup, batches = s->bench->options->batches;
     double each;
     if (calls >= 0)
         return calls ? make_calls(s, calls, &each) : CLAB_OK;
@@ -306,6 +305,8 @@ static int warm_up(struct sampling *s)
         drifts = clab_has_drift(s->values, s->n) && spent(s) < allowed;
         CLAB_TRY(agree(s, &drifts));
     }
+    if (batches && s->n > batches)
+        s->n = batches;
     return CLAB_OK;
 }
 
@@ -321,7 +322,7 @@ static int wants_more(const struct sampling *s)
         return 1;
     if (s->n >= MOST || seconds > 4 * budget)
         return 0;
-    if (s->n < ENOUGH)
+    if (s->n < BENCH_ENOUGH)
         return 1;
     if (seconds > budget)
         return 0;
@@ -379,13 +380,14 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
     CLAB_TRY(summarize(s, s->most, &most, &probed));
     CLAB_TRY(summarize(s, s->host, &host, &probed)); // of the same batches: it is a part of their time
     const bool local = s->bench->options->mode == BENCH_LOCAL, enqueues = s->bench->options->mode == BENCH_ENQUEUE;
+    const bool is_exact = s->bench->options->backend->time->is_exact;
     *time_p = (struct bench_time){
         .seconds = middle.median,
         .low = local ? least.median : middle.low,
         .high = local ? most.median : middle.high,
         .half_width = half_width(&middle),
-        .noisy = half_width(&middle) > wanted_width,
-        .host = enqueues && !s->bench->options->backend->time->is_exact ? host.median : NAN,
+        .noisy = !is_exact && (middle.n < BENCH_ENOUGH || half_width(&middle) > wanted_width),
+        .host = enqueues && !is_exact ? host.median : NAN,
         .calls = s->calls,
         .probed = probed,
     };

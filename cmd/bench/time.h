@@ -9,7 +9,7 @@
 
 struct bench;
 
-enum { BENCH_MOST_BATCHES = 4096 };
+enum { BENCH_MOST_BATCHES = 4096, BENCH_ENOUGH = 6 }; // fewer batches than ENOUGH have no 95 % interval
 enum { BENCH_SLEEP_US = 600 }; // of hosts that share cores, while two of them probe the wire
 
 // What a time means.
@@ -36,7 +36,7 @@ struct bench_batch {
 struct bench_time {
     double seconds, low, high; // per call: median and its 95 % interval; in local mode mean, least and most over ranks
     double half_width;         // of the median's interval, as a fraction of the median
-    bool noisy;                // the interval is wider than wanted
+    bool noisy;                // the interval is wider than wanted, or of too few batches to be one of 95 %
     double host;               // s per call to start it, of rank 0; NAN: the mode waits for each
     double by_device;          // s of kernels per call, by the clock of rank 0's device, in another batch; NAN: none
     int calls;                 // per batch

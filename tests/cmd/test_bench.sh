@@ -230,6 +230,13 @@ leaves_a_file_as_it_was_when_it_cannot_start() {
     run 2 -n 0 --csv "$scratch/kept" && why=$(cat "$scratch/kept") && [ "$why" = kept ]
 }
 
+# Batches of the warm-up count, too, but not more of them than were asked for. Five have no 95 % interval.
+times_as_many_batches_as_asked_for_and_marks_too_few() {
+    run 0 -n 2 -b 64 -e 64 --in-place 0 --batches 5 --seconds 0.1 --samples "$scratch/samples" &&
+        why="$(rows "$scratch/samples")" && [ "$(rows "$scratch/samples" | cut -d, -f11 | sort -u | tr '\n' ' ')" = '0 1 2 3 4 ' ] &&
+        why="$(cat "$scratch/out")" && grep -q '^ *64 .*[0-9]! ' "$scratch/out"
+}
+
 refuses_an_unknown_collective() {
     bench_refuses 2 "there is no 'allreduces' (did you mean 'allreduce'?); there are: allreduce broadcast" allreduces
 }
@@ -263,6 +270,7 @@ check_each has_the_columns_of_the_csv has_no_wrong_element_of_any_type_and_op \
     takes_the_time_of_some_ranks counts_the_bytes_that_a_rank_sends keeps_one_placement_of_two \
     leaves_unchecked_what_is_not_to_be_checked repeats_a_seed fits_a_wide_terminal_and_is_silent_in_a_pipe \
     fits_120_columns_with_one_placement says_what_a_prediction_needs joins_a_job_that_is_there \
+    times_as_many_batches_as_asked_for_and_marks_too_few \
     leaves_a_file_as_it_was_when_it_cannot_start refuses_an_unknown_collective refuses_an_unknown_algorithm \
     refuses_an_unknown_type refuses_an_unknown_operation refuses_an_unknown_mode refuses_an_unknown_backend \
     refuses_an_unknown_network refuses_a_provider_of_another_backend refuses_no_ranks refuses_no_bytes \
