@@ -193,15 +193,17 @@ static void judge_late(const struct matrix *matrix, struct matrix_cell *cell, co
     }
 }
 
-static void judge_row(struct matrix_cell *cell, const struct clab_csv *csv, const char *why)
+// kept: the timed calls that count.
+static void judge_row(struct matrix_cell *cell, const struct clab_csv *csv, int kept, const char *why)
 {
     const double time = clab_csv_real(csv, 0, "usec");
     const double width = (clab_csv_real(csv, 0, "usec_high") - clab_csv_real(csv, 0, "usec_low")) / 2 / time;
-    const bool few = cell->iterations < MATRIX_FEWEST && !matrix_backends[cell->backend].is_exact;
+    const bool few = kept < BENCH_ENOUGH && !matrix_backends[cell->backend].is_exact;
     snprintf(cell->reason, sizeof cell->reason, "%s", why);
     cell->status = *why ? MATRIX_FAILED : few || width > noisy_width ? MATRIX_NOISY : MATRIX_OK;
     if (cell->status == MATRIX_NOISY && few)
-        snprintf(cell->reason, sizeof cell->reason, "%d timed calls have no 95 %% interval", cell->iterations);
+        snprintf(cell->reason, sizeof cell->reason, "%d of %d timed calls count: so few have no 95 %% interval", kept,
+                 cell->iterations);
     else if (cell->status == MATRIX_NOISY)
         snprintf(cell->reason, sizeof cell->reason, "the median's interval is +-%.0f %%", 100 * width);
 }
@@ -210,11 +212,12 @@ static int take_row(struct matrix *matrix, struct matrix_cell *cell, const char 
 {
     char path[PATH_MAX];
     struct clab_csv csv;
+    int kept;
     matrix_job_path(matrix, cell, MATRIX_RAW, path);
-    CLAB_TRY(matrix_samples_add(&matrix->files[cell->file], path, &cell->iterations));
+    CLAB_TRY(matrix_samples_add(&matrix->files[cell->file], path, &cell->iterations, &kept));
     matrix_job_path(matrix, cell, MATRIX_ROWS, path);
     CLAB_TRY(clab_csv_load(path, &csv));
-    judge_row(cell, &csv, why);
+    judge_row(cell, &csv, kept, why);
     const int err = matrix_file_fill(matrix, cell, &csv);
     clab_csv_free(&csv);
     return err;

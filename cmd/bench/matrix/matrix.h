@@ -26,7 +26,7 @@ struct clab_column;
 struct clab_net;
 
 enum { MATRIX_LIST = 64, MATRIX_REASON = 320 };
-enum { MATRIX_FEWEST = 6 }; // timed calls, where time is short: the fewest of which a median has a 95 % interval
+enum { MATRIX_FEWEST = 8 }; // timed calls, where time is short: a median needs 6 for its interval, and not all count
 
 // ---- backends --------------------------------------------------------------------------------------------------
 
@@ -170,8 +170,9 @@ void matrix_file_drop(struct matrix_cell *cell);
 // Keep those samples of the file whose cells are kept; a cell without all of its samples is not.
 //   errors: CLAB_EIO, CLAB_EPARSE, CLAB_ENOMEM
 int matrix_samples_open(struct matrix *matrix, int file);
-// Add the samples that a cell's bench wrote to `path`. *calls_p: the timed calls.  errors: likewise
-int matrix_samples_add(const struct matrix_file *file, const char *path, int *calls_p);
+// Add the samples that a cell's bench wrote to `path`. *calls_p: the timed calls; *kept_p: those that count
+//   errors: likewise
+int matrix_samples_add(const struct matrix_file *file, const char *path, int *calls_p, int *kept_p);
 // What is there of a file. is_torn: its last line, which csv then lacks
 struct matrix_found {
     bool is_there, is_torn;

@@ -107,7 +107,15 @@ int matrix_samples_open(struct matrix *matrix, int file)
 
 // ---- a cell ----------------------------------------------------------------------------------------------------
 
-int matrix_samples_add(const struct matrix_file *file, const char *path, int *calls_p)
+static int count_kept(const struct clab_csv *csv)
+{
+    int kept = 0;
+    for (int row = 0; row < csv->nrows; row++)
+        kept += clab_csv_real(csv, row, "rank") == 0 && clab_csv_real(csv, row, "kept") == 1;
+    return kept;
+}
+
+int matrix_samples_add(const struct matrix_file *file, const char *path, int *calls_p, int *kept_p)
 {
     struct clab_csv csv;
     CLAB_TRY(clab_csv_load(path, &csv));
@@ -120,6 +128,7 @@ int matrix_samples_add(const struct matrix_file *file, const char *path, int *ca
     if ((out && fclose(out) != 0) || failed)
         clab_error("%s: can not be written: %m", file->samples);
     *calls_p = csv.nrows ? (int)clab_csv_real(&csv, csv.nrows - 1, "batch") + 1 : 0;
+    *kept_p = count_kept(&csv);
     clab_csv_free(&csv);
     return failed ? CLAB_EIO : CLAB_OK;
 }

@@ -238,7 +238,7 @@ void matrix_screen_end(const struct matrix *matrix)
     kit_progress_clear();
     printf("%d of %d cells are measured", measured, matrix->ncells);
     if (noisy)
-        printf(" (%d noisy: wider than +-5 %%)", noisy);
+        printf(" (%d noisy: wider than +-5 %%, or of too few calls)", noisy);
     if (failed)
         printf(", %d failed", failed);
     if (skipped)
