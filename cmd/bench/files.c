@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT The files of the bench: CSV and JSON with one row per collective, algorithm, size, ...
+// SPDX-License-Identifier: MIT
+// The files of the bench: CSV and JSON with one row per collective, algorithm, size, ...
 // and placement, and the manifest that a reader needs to judge them.
 //
 // - usec is the median of a call; usec_low and usec_high are its 95 % interval, in local mode the least and most over

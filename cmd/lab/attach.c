@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Whether a plugin's backend works here: a job of one rank tries it before any lab runs.
+// SPDX-License-Identifier: MIT
+// Whether a plugin's backend works here: a job of one rank tries it before any lab runs.
 // So a machine without a GPU says so in one line, and not in one line per program and rank.
 
 #include "cmd/lab/lab.h"

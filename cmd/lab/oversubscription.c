@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT The cost of a schedule where more ranks than cores share one machine's memory. The
+// SPDX-License-Identifier: MIT
+// The cost of a schedule where more ranks than cores share one machine's memory. The
 // simulator gives each rank a core of its own.
 //
 // - Work: all ranks' copies and additions go through the cores that there are. So the sum over the ranks counts, not

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Text: building one in a buffer of fixed size, where what does not fit is cut off; the
+// SPDX-License-Identifier: MIT
+// Text: building one in a buffer of fixed size, where what does not fit is cut off; the
 // words of a comma-separated list; UTF-8; and text within XML and HTML.
 #pragma once
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Elements of any type as bit patterns of 64 bits, unused bits 0, and their values. This
+// SPDX-License-Identifier: MIT
+// Elements of any type as bit patterns of 64 bits, unused bits 0, and their values. This
 // is independent of the library's own conversions (half.h), and checks them.
 #pragma once
 
