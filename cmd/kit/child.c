@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,9 +160,12 @@ int child_wait_until(pid_t pid, double seconds, int *status_p, bool *is_late_p)
 pid_t child_fork(void)
 {
     fflush(NULL); // what is buffered here is written once
-    const pid_t pid = fork();
+    const pid_t parent = getpid(), pid = fork();
     if (pid != 0)
         return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE); // it ended before we could ask for its signal
     watches = 0;
     take_signals(SIG_DFL);
     if (ended_by)

@@ -36,8 +36,9 @@ void child_set_environment(const struct child_variable changes[]);
 // shown. *status_p is waitpid's.
 //   errors: CLAB_ESYS
 int child_run(char *const words[], const struct child_variable changes[], int *status_p);
-// As fork(2); signals end the child as usual. Callers that launch ranks need it: a launcher handles the signals of its
-// process, and in ours a signal that comes just after its ranks have ended would be lost.
+// As fork(2); signals end the child as usual, and if this process ends, even by SIGKILL, it gets SIGTERM. Callers that
+// launch ranks need it: a launcher handles the signals of its process, and in ours a signal that comes just after its
+// ranks have ended would be lost.
 pid_t child_fork(void);
 // Wait for a child that was started so, or otherwise; signals are passed on to it meanwhile. *status_p is waitpid's.
 //   errors: CLAB_ESYS

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,13 +105,10 @@ static int prepare(struct drawing *d)
 
 // ---- gnuplot -------------------------------------------------------------------------------------------------
 
-// In a child: become gnuplot, in the folder. It ends with `parent`, however that ends.
-static _Noreturn void become(char **argv, const struct drawing *d, pid_t parent)
+// In a child: become gnuplot, in the folder.
+static _Noreturn void become(char **argv, const struct drawing *d)
 {
     const struct rlimit seconds = {MOST_SECONDS, MOST_SECONDS + 1};
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        _exit(NOT_STARTED);
     setrlimit(RLIMIT_CPU, &seconds);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){MOST_BYTES, MOST_BYTES}); // a page holds them all
     if (chdir(d->folder) != 0) {
@@ -178,9 +174,9 @@ static int run_gnuplot(const struct drawing *d)
                                : "csv = 'data.csv'; out = 'figure'";
     char *argv[] = {"gnuplot", "-e", names, (char *)d->script, NULL};
     int status = 0;
-    const pid_t parent = getpid(), pid = child_fork();
+    const pid_t pid = child_fork();
     if (pid == 0)
-        become(argv, d, parent);
+        become(argv, d);
     CLAB_TRY(pid < 0 ? CLAB_ESYS : child_wait(pid, &status));
     return child_ended_by() ? CLAB_EPEER : judge(d, status);
 }

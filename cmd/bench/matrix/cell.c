@@ -2,7 +2,6 @@
 // One cell, measured by a bench of its own: a child that writes its row and its samples to hidden files beside the
 // results, and what it complains of to a third.
 //
-// - A child whose parent is killed gets SIGTERM, and ends its ranks.
 // - A call is a batch: each begins at a barrier, and its time is the slowest rank's.
 
 #include <errno.h>
@@ -11,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,11 +121,8 @@ static void make_line(const struct matrix *matrix, const struct matrix_job *job,
     }
 }
 
-static void become_child(pid_t parent, const char *log, char *const words[])
+static void become_child(const char *log, char *const words[])
 {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        _exit(EXIT_FAILURE);
     child_set_environment(NULL);
     if (freopen("/dev/null", "w", stdout) && freopen(log, "w", stderr))
         execv("/proc/self/exe", words);
@@ -156,7 +151,6 @@ int matrix_job_run(const struct matrix *matrix, const struct matrix_job *job, en
 {
     char row[PATH_MAX], raw[PATH_MAX], log[PATH_MAX];
     struct line line = {.n = 0};
-    const pid_t parent = getpid();
     int status;
     bool is_late;
     matrix_job_clear(matrix, job->cell);
@@ -166,7 +160,7 @@ int matrix_job_run(const struct matrix *matrix, const struct matrix_job *job, en
     make_line(matrix, job, row, raw, &line);
     const pid_t pid = child_fork();
     if (pid == 0)
-        become_child(parent, log, line.words);
+        become_child(log, line.words);
     if (pid < 0) {
         clab_error("can not start a bench: %m");
         return CLAB_ESYS;
