@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "core/base/numbers/copy.h"
-#include "core/base/log.h"
 #include "core/base/numbers/reduce.h"
 #include "core/base/prefetch.h"
 

@@ -19,7 +19,6 @@
 #include "core/base/machine/machine.h"
 #include "core/base/relax.h"
 #include "core/base/units.h"
-#include "core/base/variables.h"
 #include "backends/shm/areas.h"
 #include "backends/shm/board.h"
 #include "backends/shm/channel.h"

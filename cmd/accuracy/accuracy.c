@@ -15,7 +15,6 @@
 #include "core/base/log.h"
 #include "core/base/machine/machine.h"
 #include "core/base/options.h"
-#include "core/base/units.h"
 #include "cmd/command.h"
 #include "core/job/job.h"
 #include "cmd/kit/kit.h"

@@ -12,7 +12,6 @@
 
 #include "cmd/audit/judging.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/nearest.h"
 
 enum { TEXT = 32 };

@@ -22,7 +22,6 @@
 #include "cmd/bench/bench.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/numbers/copy.h"
 #include "core/base/variables.h"
 #include "core/clab.h"

@@ -15,7 +15,6 @@
 #include "core/base/err.h"
 #include "core/base/files/json.h"
 #include "core/base/log.h"
-#include "core/base/machine/machine.h"
 #include "core/base/files/output.h"
 #include "core/base/text.h"
 #include "core/base/units.h"

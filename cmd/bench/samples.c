@@ -9,7 +9,6 @@
 #include "core/base/err.h"
 #include "core/base/vector.h"
 #include "core/clab.h"
-#include "core/comm/job.h"
 
 static const struct clab_column columns[] = {
     {.name = "collective", .kind = CLAB_KIND_TEXT}, {.name = "algorithm", .kind = CLAB_KIND_TEXT},

@@ -20,8 +20,6 @@
 #include "cmd/bench/table.h"
 #include "cmd/kit/progress.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
-#include "core/base/units.h"
 #include "core/clab.h"
 #include "core/comm/comm.h"
 #include "core/transport/backend.h"

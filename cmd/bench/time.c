@@ -28,7 +28,6 @@
 #include "cmd/probe/placement.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/stats.h"
 #include "core/clab.h"
 #include "core/comm/job.h"

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/err.h"
 #include "core/base/names.h"
 
 #define X(name, text, bytes) [name] = text,

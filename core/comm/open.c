@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/mix.h"
 #include "core/comm/comm.h"
 

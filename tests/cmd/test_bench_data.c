@@ -8,7 +8,6 @@
 
 #include "core/base/numbers/reduce.h"
 #include "cmd/bench/data.h"
-#include "core/base/err.h"
 #include "core/base/numbers/pattern.h"
 #include "core/transport/backend.h"
 

@@ -19,7 +19,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/stats.h"
 #include "core/base/units.h"
 #include "core/flight/dump.h"
 #include "core/job/job.h"

@@ -12,7 +12,6 @@
 #include "core/base/mix.h"
 #include "core/base/stats.h"
 #include "labs/homework/h1/check.h"
-#include "labs/homework/h1/claims.h"
 #include "tests/fixtures/grading.h"
 
 enum { CALLS = 11, MOST_RANKS = 6 };

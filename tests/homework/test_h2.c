@@ -11,7 +11,6 @@
 
 #include "cmd/grade/seed.h"
 #include "core/base/err.h"
-#include "core/base/text.h"
 #include "labs/homework/h2/price.h"
 #include "labs/homework/h2/schedule.h"
 #include "labs/homework/h2/wire.h"

@@ -11,8 +11,6 @@
 
 #include "core/base/err.h"
 #include "labs/homework/h5/price.h"
-#include "labs/homework/h5/start.h"
-#include "sim/train/model.h"
 #include "tests/fixtures/grading.h"
 #include "tests/fixtures/full.h"
 #include "tests/fixtures/needs.h"

@@ -7,7 +7,6 @@
 #include "tests/fixtures/needs.h"
 
 #include "core/clab.h"
-#include "core/trace/buffer.h"
 #include "cmd/trace/file.h"
 
 static char path[64];

@@ -23,7 +23,6 @@
 #include "core/base/files/output.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/base/units.h"
 
 enum { WORDS = 40, NUMBER = 32, LINE = 1024 };
 static const double least_seconds = 0.02, least_limit = 1, noisy_width = 0.05;

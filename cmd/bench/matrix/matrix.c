@@ -13,7 +13,6 @@
 #include "cmd/kit/child.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "sim/sim.h"
 
 // The first cell that waits, and for which there is time.
