@@ -209,14 +209,11 @@ int accuracy_report(const struct accuracy_rows *rows, const struct clab_net *net
 // ---- the file --------------------------------------------------------------------------------------------------
 
 static const struct clab_column columns[] = {
-    {.name = "collective", .kind = CLAB_KIND_TEXT},  {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-    {.name = "ranks", .kind = CLAB_KIND_INTEGER},    {.name = "bytes", .kind = CLAB_KIND_INTEGER},
-    {.name = "inplace", .kind = CLAB_KIND_INTEGER},  {.name = "round", .kind = CLAB_KIND_INTEGER},
-    {.name = "usec", .kind = CLAB_KIND_REAL},        {.name = "predicted_usec", .kind = CLAB_KIND_REAL},
-    {.name = "error_pct", .kind = CLAB_KIND_REAL},   {.name = "noise_pct", .kind = CLAB_KIND_REAL},
-    {.name = "held_out", .kind = CLAB_KIND_INTEGER}, {.name = "disturbed", .kind = CLAB_KIND_INTEGER},
-    {.name = "line_nsec", .kind = CLAB_KIND_REAL},   {.name = "fresh_psB", .kind = CLAB_KIND_REAL},
-    {.name = "call_nsec", .kind = CLAB_KIND_REAL},
+    CLAB_COLUMN(TEXT, "collective"), CLAB_COLUMN(TEXT, "algorithm"), CLAB_COLUMN(INTEGER, "ranks"),
+    CLAB_COLUMN(INTEGER, "bytes"), CLAB_COLUMN(INTEGER, "inplace"), CLAB_COLUMN(INTEGER, "round"),
+    CLAB_COLUMN(REAL, "usec"), CLAB_COLUMN(REAL, "predicted_usec"), CLAB_COLUMN(REAL, "error_pct"),
+    CLAB_COLUMN(REAL, "noise_pct"), CLAB_COLUMN(INTEGER, "held_out"), CLAB_COLUMN(INTEGER, "disturbed"),
+    CLAB_COLUMN(REAL, "line_nsec"), CLAB_COLUMN(REAL, "fresh_psB"), CLAB_COLUMN(REAL, "call_nsec"),
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -177,21 +177,15 @@ int bench_manifest_add_limits(const struct bench *bench, struct clab_manifest *m
 // ---- the files -----------------------------------------------------------------------------------------------
 
 const struct clab_column bench_columns[] = {
-    {.name = "collective", .kind = CLAB_KIND_TEXT},     {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-    {.name = "backend", .kind = CLAB_KIND_TEXT},        {.name = "ranks", .kind = CLAB_KIND_INTEGER},
-    {.name = "bytes", .kind = CLAB_KIND_INTEGER},       {.name = "count", .kind = CLAB_KIND_INTEGER},
-    {.name = "type", .kind = CLAB_KIND_TEXT},           {.name = "op", .kind = CLAB_KIND_TEXT},
-    {.name = "root", .kind = CLAB_KIND_INTEGER},        {.name = "inplace", .kind = CLAB_KIND_INTEGER},
-    {.name = "mode", .kind = CLAB_KIND_TEXT},           {.name = "usec", .kind = CLAB_KIND_REAL},
-    {.name = "usec_low", .kind = CLAB_KIND_REAL},       {.name = "usec_high", .kind = CLAB_KIND_REAL},
-    {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},     {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
-    {.name = "wrong", .kind = CLAB_KIND_INTEGER},       {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
-    {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
-    {.name = "calls", .kind = CLAB_KIND_INTEGER},       {.name = "line_nsec", .kind = CLAB_KIND_REAL},
-    {.name = "fresh_psB", .kind = CLAB_KIND_REAL},      {.name = "call_nsec", .kind = CLAB_KIND_REAL},
-    {.name = "host_usec", .kind = CLAB_KIND_REAL},      {.name = "kernel_usec", .kind = CLAB_KIND_REAL},
-    {.name = "nccl_algorithm", .kind = CLAB_KIND_TEXT}, {.name = "nccl_protocol", .kind = CLAB_KIND_TEXT},
-    {.name = "nccl_channels", .kind = CLAB_KIND_INTEGER},
+    CLAB_COLUMN(TEXT, "collective"), CLAB_COLUMN(TEXT, "algorithm"), CLAB_COLUMN(TEXT, "backend"),
+    CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(INTEGER, "bytes"), CLAB_COLUMN(INTEGER, "count"),
+    CLAB_COLUMN(TEXT, "type"), CLAB_COLUMN(TEXT, "op"), CLAB_COLUMN(INTEGER, "root"), CLAB_COLUMN(INTEGER, "inplace"),
+    CLAB_COLUMN(TEXT, "mode"), CLAB_COLUMN(REAL, "usec"), CLAB_COLUMN(REAL, "usec_low"), CLAB_COLUMN(REAL, "usec_high"),
+    CLAB_COLUMN(REAL, "algbw_GBps"), CLAB_COLUMN(REAL, "busbw_GBps"), CLAB_COLUMN(INTEGER, "wrong"),
+    CLAB_COLUMN(INTEGER, "bytes_sent_per_rank"), CLAB_COLUMN(REAL, "predicted_usec"), CLAB_COLUMN(REAL, "residual_pct"),
+    CLAB_COLUMN(INTEGER, "calls"), CLAB_COLUMN(REAL, "line_nsec"), CLAB_COLUMN(REAL, "fresh_psB"),
+    CLAB_COLUMN(REAL, "call_nsec"), CLAB_COLUMN(REAL, "host_usec"), CLAB_COLUMN(REAL, "kernel_usec"),
+    CLAB_COLUMN(TEXT, "nccl_algorithm"), CLAB_COLUMN(TEXT, "nccl_protocol"), CLAB_COLUMN(INTEGER, "nccl_channels"),
 };
 enum { COLUMNS = sizeof bench_columns / sizeof *bench_columns };
 const int bench_ncolumns = COLUMNS;

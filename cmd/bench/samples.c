@@ -11,14 +11,11 @@
 #include "core/clab.h"
 
 static const struct clab_column columns[] = {
-    {.name = "collective", .kind = CLAB_KIND_TEXT}, {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-    {.name = "backend", .kind = CLAB_KIND_TEXT},    {.name = "ranks", .kind = CLAB_KIND_INTEGER},
-    {.name = "bytes", .kind = CLAB_KIND_INTEGER},   {.name = "type", .kind = CLAB_KIND_TEXT},
-    {.name = "op", .kind = CLAB_KIND_TEXT},         {.name = "root", .kind = CLAB_KIND_INTEGER},
-    {.name = "inplace", .kind = CLAB_KIND_INTEGER}, {.name = "mode", .kind = CLAB_KIND_TEXT},
-    {.name = "batch", .kind = CLAB_KIND_INTEGER},   {.name = "calls", .kind = CLAB_KIND_INTEGER},
-    {.name = "kept", .kind = CLAB_KIND_INTEGER},    {.name = "rank", .kind = CLAB_KIND_INTEGER},
-    {.name = "usec", .kind = CLAB_KIND_REAL},
+    CLAB_COLUMN(TEXT, "collective"), CLAB_COLUMN(TEXT, "algorithm"), CLAB_COLUMN(TEXT, "backend"),
+    CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(INTEGER, "bytes"), CLAB_COLUMN(TEXT, "type"), CLAB_COLUMN(TEXT, "op"),
+    CLAB_COLUMN(INTEGER, "root"), CLAB_COLUMN(INTEGER, "inplace"), CLAB_COLUMN(TEXT, "mode"),
+    CLAB_COLUMN(INTEGER, "batch"), CLAB_COLUMN(INTEGER, "calls"), CLAB_COLUMN(INTEGER, "kept"),
+    CLAB_COLUMN(INTEGER, "rank"), CLAB_COLUMN(REAL, "usec"),
 };
 enum { BATCH = 10, KEPT = 12, USEC = 14, COLUMNS = sizeof columns / sizeof *columns };
 

@@ -396,12 +396,12 @@ static void fill_columns(const struct class *class, struct clab_column columns[]
         {.name = "homework", .kind = CLAB_KIND_TEXT, .width = -8},
         {.name = "points", .kind = CLAB_KIND_REAL, .width = 8, .digits = 2},
         {.name = "status", .kind = CLAB_KIND_TEXT, .width = -12},
-        {.name = "max_points", .kind = CLAB_KIND_REAL},
+        CLAB_COLUMN(REAL, "max_points"),
     };
     memcpy(columns, fixed, sizeof fixed);
     for (int i = 0; i < class->ntests; i++)
         columns[FIXED + i] = (struct clab_column){.name = class->homework->tests[i].key, .kind = CLAB_KIND_REAL};
-    columns[FIXED + class->ntests] = (struct clab_column){.name = "reason", .kind = CLAB_KIND_TEXT};
+    columns[FIXED + class->ntests] = (struct clab_column)CLAB_COLUMN(TEXT, "reason");
 }
 
 // What a starter has is nobody's own.

@@ -18,9 +18,8 @@
 
 // ---- questions ---------------------------------------------------------------------------------------------------
 
-static const struct clab_column columns[] = {{.name = "student", .kind = CLAB_KIND_TEXT},
-                                             {.name = "question", .kind = CLAB_KIND_TEXT},
-                                             {.name = "answer", .kind = CLAB_KIND_TEXT}};
+static const struct clab_column columns[] = {CLAB_COLUMN(TEXT, "student"), CLAB_COLUMN(TEXT, "question"),
+                                             CLAB_COLUMN(TEXT, "answer")};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static int add_questions(const struct class_student *s, struct clab_table *table)

@@ -21,10 +21,9 @@
 // ---- the form ----------------------------------------------------------------------------------------------------
 
 enum { FORM_COLUMNS = 4 };
-static const struct clab_column form_columns[FORM_COLUMNS] = {{.name = "student", .kind = CLAB_KIND_TEXT},
-                                                              {.name = "points", .kind = CLAB_KIND_REAL},
-                                                              {.name = "off", .kind = CLAB_KIND_REAL},
-                                                              {.name = "comment", .kind = CLAB_KIND_TEXT}};
+static const struct clab_column form_columns[FORM_COLUMNS] = {CLAB_COLUMN(TEXT, "student"),
+                                                              CLAB_COLUMN(REAL, "points"), CLAB_COLUMN(REAL, "off"),
+                                                              CLAB_COLUMN(TEXT, "comment")};
 
 static int write_form(const struct class *class, const char *path)
 {
@@ -150,10 +149,10 @@ double class_total(const struct class_student *s)
 }
 
 enum { GRADE_COLUMNS = 4 };
-static const struct clab_column grade_columns[GRADE_COLUMNS] = {{.name = "student", .kind = CLAB_KIND_TEXT},
-                                                                {.name = "points", .kind = CLAB_KIND_REAL},
-                                                                {.name = "out_of", .kind = CLAB_KIND_REAL},
-                                                                {.name = "feedback", .kind = CLAB_KIND_TEXT}};
+static const struct clab_column grade_columns[GRADE_COLUMNS] = {CLAB_COLUMN(TEXT, "student"),
+                                                                CLAB_COLUMN(REAL, "points"),
+                                                                CLAB_COLUMN(REAL, "out_of"),
+                                                                CLAB_COLUMN(TEXT, "feedback")};
 
 // "57.28 of 80 by the machine, 13 of 20 by a person, 5 taken off: a day late".
 static void say_feedback(const struct class *class, const struct class_student *s, char *text_p, size_t room)

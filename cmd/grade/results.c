@@ -66,10 +66,9 @@ void grade_print(const struct grading *g)
 static int write_table(const struct grading *g, const char *csv, const char *json)
 {
     static const struct clab_column columns[] = {
-        {.name = "student", .kind = CLAB_KIND_TEXT}, {.name = "homework", .kind = CLAB_KIND_TEXT},
-        {.name = "test", .kind = CLAB_KIND_TEXT},    {.name = "title", .kind = CLAB_KIND_TEXT},
-        {.name = "score", .kind = CLAB_KIND_REAL},   {.name = "max_score", .kind = CLAB_KIND_REAL},
-        {.name = "status", .kind = CLAB_KIND_TEXT},  {.name = "message", .kind = CLAB_KIND_TEXT},
+        CLAB_COLUMN(TEXT, "student"), CLAB_COLUMN(TEXT, "homework"), CLAB_COLUMN(TEXT, "test"),
+        CLAB_COLUMN(TEXT, "title"), CLAB_COLUMN(REAL, "score"), CLAB_COLUMN(REAL, "max_score"),
+        CLAB_COLUMN(TEXT, "status"), CLAB_COLUMN(TEXT, "message"),
     };
     struct clab_table table;
     struct clab_manifest manifest = {0};

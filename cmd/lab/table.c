@@ -116,12 +116,10 @@ static int find_ratio(const struct lab_context *context, const struct lab_series
 // ---- the file ------------------------------------------------------------------------------------------------
 
 static const struct clab_column file_columns[] = {
-    {.name = "lab", .kind = CLAB_KIND_TEXT},       {.name = "program", .kind = CLAB_KIND_TEXT},
-    {.name = "backend", .kind = CLAB_KIND_TEXT},   {.name = "net", .kind = CLAB_KIND_TEXT},
-    {.name = "ranks", .kind = CLAB_KIND_INTEGER},  {.name = "quantity", .kind = CLAB_KIND_TEXT},
-    {.name = "unit", .kind = CLAB_KIND_TEXT},      {.name = "value", .kind = CLAB_KIND_REAL},
-    {.name = "low", .kind = CLAB_KIND_REAL},       {.name = "high", .kind = CLAB_KIND_REAL},
-    {.name = "predicted", .kind = CLAB_KIND_REAL}, {.name = "residual_pct", .kind = CLAB_KIND_REAL},
+    CLAB_COLUMN(TEXT, "lab"), CLAB_COLUMN(TEXT, "program"), CLAB_COLUMN(TEXT, "backend"), CLAB_COLUMN(TEXT, "net"),
+    CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(TEXT, "quantity"), CLAB_COLUMN(TEXT, "unit"), CLAB_COLUMN(REAL, "value"),
+    CLAB_COLUMN(REAL, "low"), CLAB_COLUMN(REAL, "high"), CLAB_COLUMN(REAL, "predicted"),
+    CLAB_COLUMN(REAL, "residual_pct"),
 };
 enum { NCOLUMNS = sizeof file_columns / sizeof *file_columns };
 

@@ -280,9 +280,8 @@ int lab_yours_print(const struct lab_yours *yours, const struct lab_context *con
 // ---- the file ------------------------------------------------------------------------------------------------
 
 static const struct clab_column file_columns[] = {
-    {.name = "program", .kind = CLAB_KIND_TEXT},  {.name = "quantity", .kind = CLAB_KIND_TEXT},
-    {.name = "ranks", .kind = CLAB_KIND_INTEGER}, {.name = "unit", .kind = CLAB_KIND_TEXT},
-    {.name = "low", .kind = CLAB_KIND_REAL},      {.name = "high", .kind = CLAB_KIND_REAL},
+    CLAB_COLUMN(TEXT, "program"), CLAB_COLUMN(TEXT, "quantity"), CLAB_COLUMN(INTEGER, "ranks"),
+    CLAB_COLUMN(TEXT, "unit"), CLAB_COLUMN(REAL, "low"), CLAB_COLUMN(REAL, "high"),
 };
 enum { FILE_COLUMNS = sizeof file_columns / sizeof *file_columns };
 

@@ -330,10 +330,8 @@ int report_claims_load(const char *root, const struct report_section *sections, 
 int report_claims_write(const struct report_claims *claims, const char *path)
 {
     static const struct clab_column columns[] = {
-        {.name = "id", .kind = CLAB_KIND_TEXT},       {.name = "claim", .kind = CLAB_KIND_TEXT},
-        {.name = "source", .kind = CLAB_KIND_TEXT},   {.name = "claimed", .kind = CLAB_KIND_TEXT},
-        {.name = "measured", .kind = CLAB_KIND_TEXT}, {.name = "model", .kind = CLAB_KIND_TEXT},
-        {.name = "verdict", .kind = CLAB_KIND_TEXT},
+        CLAB_COLUMN(TEXT, "id"), CLAB_COLUMN(TEXT, "claim"), CLAB_COLUMN(TEXT, "source"), CLAB_COLUMN(TEXT, "claimed"),
+        CLAB_COLUMN(TEXT, "measured"), CLAB_COLUMN(TEXT, "model"), CLAB_COLUMN(TEXT, "verdict"),
     };
     struct clab_table table;
     int err = CLAB_OK;

@@ -223,12 +223,10 @@ int sweep_add_left_out(const struct sweep *sweep, struct clab_manifest *manifest
 // ---- the file ------------------------------------------------------------------------------------------------
 
 static const struct clab_column files[] = {
-    {.name = "collective", .kind = CLAB_KIND_TEXT}, {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-    {.name = "net", .kind = CLAB_KIND_TEXT},        {.name = "ranks", .kind = CLAB_KIND_INTEGER},
-    {.name = "bytes", .kind = CLAB_KIND_INTEGER},   {.name = "seconds", .kind = CLAB_KIND_REAL},
-    {.name = "latency", .kind = CLAB_KIND_REAL},    {.name = "bandwidth", .kind = CLAB_KIND_REAL},
-    {.name = "reduce", .kind = CLAB_KIND_REAL},     {.name = "wait", .kind = CLAB_KIND_REAL},
-    {.name = "engine", .kind = CLAB_KIND_TEXT},     {.name = "best", .kind = CLAB_KIND_INTEGER},
+    CLAB_COLUMN(TEXT, "collective"), CLAB_COLUMN(TEXT, "algorithm"), CLAB_COLUMN(TEXT, "net"),
+    CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(INTEGER, "bytes"), CLAB_COLUMN(REAL, "seconds"),
+    CLAB_COLUMN(REAL, "latency"), CLAB_COLUMN(REAL, "bandwidth"), CLAB_COLUMN(REAL, "reduce"),
+    CLAB_COLUMN(REAL, "wait"), CLAB_COLUMN(TEXT, "engine"), CLAB_COLUMN(INTEGER, "best"),
 };
 
 enum { NFILES = sizeof files / sizeof *files };

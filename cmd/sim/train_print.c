@@ -265,18 +265,13 @@ int train_print(const struct train_request *request, const struct train_rows *ro
 // ---- files ---------------------------------------------------------------------------------------------------
 
 static const struct clab_column files[] = {
-    {.name = "model", .kind = CLAB_KIND_TEXT},         {.name = "net", .kind = CLAB_KIND_TEXT},
-    {.name = "ranks", .kind = CLAB_KIND_INTEGER},      {.name = "batch", .kind = CLAB_KIND_INTEGER},
-    {.name = "accumulate", .kind = CLAB_KIND_INTEGER}, {.name = "bucket_bytes", .kind = CLAB_KIND_INTEGER},
-    {.name = "buckets", .kind = CLAB_KIND_INTEGER},    {.name = "overlap", .kind = CLAB_KIND_TEXT},
-    {.name = "compress", .kind = CLAB_KIND_TEXT},      {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-    {.name = "seconds", .kind = CLAB_KIND_REAL},       {.name = "mean", .kind = CLAB_KIND_REAL},
-    {.name = "p95", .kind = CLAB_KIND_REAL},           {.name = "p99", .kind = CLAB_KIND_REAL},
-    {.name = "computation", .kind = CLAB_KIND_REAL},   {.name = "communication", .kind = CLAB_KIND_REAL},
-    {.name = "exposed", .kind = CLAB_KIND_REAL},       {.name = "update", .kind = CLAB_KIND_REAL},
-    {.name = "hidden_pct", .kind = CLAB_KIND_REAL},    {.name = "efficiency_pct", .kind = CLAB_KIND_REAL},
-    {.name = "samples_per_s", .kind = CLAB_KIND_REAL}, {.name = "bytes_sent", .kind = CLAB_KIND_INTEGER},
-    {.name = "clocks", .kind = CLAB_KIND_TEXT},
+    CLAB_COLUMN(TEXT, "model"), CLAB_COLUMN(TEXT, "net"), CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(INTEGER, "batch"),
+    CLAB_COLUMN(INTEGER, "accumulate"), CLAB_COLUMN(INTEGER, "bucket_bytes"), CLAB_COLUMN(INTEGER, "buckets"),
+    CLAB_COLUMN(TEXT, "overlap"), CLAB_COLUMN(TEXT, "compress"), CLAB_COLUMN(TEXT, "algorithm"),
+    CLAB_COLUMN(REAL, "seconds"), CLAB_COLUMN(REAL, "mean"), CLAB_COLUMN(REAL, "p95"), CLAB_COLUMN(REAL, "p99"),
+    CLAB_COLUMN(REAL, "computation"), CLAB_COLUMN(REAL, "communication"), CLAB_COLUMN(REAL, "exposed"),
+    CLAB_COLUMN(REAL, "update"), CLAB_COLUMN(REAL, "hidden_pct"), CLAB_COLUMN(REAL, "efficiency_pct"),
+    CLAB_COLUMN(REAL, "samples_per_s"), CLAB_COLUMN(INTEGER, "bytes_sent"), CLAB_COLUMN(TEXT, "clocks"),
 };
 
 enum { NFILES = sizeof files / sizeof *files };

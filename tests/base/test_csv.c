@@ -104,8 +104,7 @@ static void test_numbers_are_whole_cells(void **state)
 static void test_any_text_is_read_as_it_was_written(void **state)
 {
     (void)state;
-    static const struct clab_column columns[] = {{.name = "x", .kind = CLAB_KIND_TEXT},
-                                                 {.name = "y", .kind = CLAB_KIND_TEXT}};
+    static const struct clab_column columns[] = {CLAB_COLUMN(TEXT, "x"), CLAB_COLUMN(TEXT, "y")};
     struct clab_table table;
     struct clab_csv data;
     clab_table_init(&table, columns, 2);

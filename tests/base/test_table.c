@@ -16,7 +16,7 @@ static const struct clab_column columns[] = {
     {.name = "usec", .heading = "time", .unit = "us", .kind = CLAB_KIND_REAL, .width = 7, .digits = 2,
      .group = "out-of-place"},
     {.name = "wrong", .heading = "#wrong", .kind = CLAB_KIND_INTEGER, .width = 6, .group = "out-of-place"},
-    {.name = "note", .kind = CLAB_KIND_TEXT},
+    CLAB_COLUMN(TEXT, "note"),
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -112,8 +112,7 @@ static void test_a_row_after_an_incomplete_one_is_refused(void **state)
 static void test_many_rows_are_kept_and_their_text_is_copied(void **state)
 {
     (void)state;
-    static const struct clab_column two[] = {{.name = "n", .kind = CLAB_KIND_INTEGER},
-                                             {.name = "t", .kind = CLAB_KIND_TEXT}};
+    static const struct clab_column two[] = {CLAB_COLUMN(INTEGER, "n"), CLAB_COLUMN(TEXT, "t")};
     struct clab_table table;
     char text[16];
     clab_table_init(&table, two, 2);
@@ -154,8 +153,7 @@ static void test_a_manifest_keeps_one_line_a_key(void **state)
 static void test_csv_has_no_formulas_of_others(void **state)
 {
     (void)state;
-    static const struct clab_column texts[] = {{.name = "a", .kind = CLAB_KIND_TEXT},
-                                               {.name = "b", .kind = CLAB_KIND_REAL}};
+    static const struct clab_column texts[] = {CLAB_COLUMN(TEXT, "a"), CLAB_COLUMN(REAL, "b")};
     struct clab_manifest manifest = {0};
     struct clab_table table;
     clab_table_init(&table, texts, 2);

@@ -41,9 +41,8 @@ static void check_cell(const char *written, const char *read)
 
 static void check_table(char *data, size_t size)
 {
-    static const struct clab_column columns[COLUMNS] = {{.name = "a", .kind = CLAB_KIND_TEXT},
-                                                        {.name = "b", .kind = CLAB_KIND_TEXT},
-                                                        {.name = "c", .kind = CLAB_KIND_TEXT}};
+    static const struct clab_column columns[COLUMNS] = {CLAB_COLUMN(TEXT, "a"), CLAB_COLUMN(TEXT, "b"),
+                                                        CLAB_COLUMN(TEXT, "c")};
     const char *cells[MOST_CELLS];
     struct clab_csv read;
     struct clab_table table;

@@ -22,14 +22,14 @@ enum { DEVICE, MACHINE, NUM_WARMUP, NUM_ITERS, OVERSUBSCRIBED, SIM_USEC, STATUS,
 const struct clab_column *matrix_columns(int *n_p)
 {
     static const struct clab_column extra[EXTRA] = {
-        [DEVICE] = {.name = "device", .kind = CLAB_KIND_TEXT},
-        [MACHINE] = {.name = "machine", .kind = CLAB_KIND_TEXT},
-        [NUM_WARMUP] = {.name = "num_warmup", .kind = CLAB_KIND_INTEGER},
-        [NUM_ITERS] = {.name = "num_iters", .kind = CLAB_KIND_INTEGER},
-        [OVERSUBSCRIBED] = {.name = "oversubscribed", .kind = CLAB_KIND_INTEGER},
-        [SIM_USEC] = {.name = "sim_usec", .kind = CLAB_KIND_REAL},
-        [STATUS] = {.name = "status", .kind = CLAB_KIND_TEXT},
-        [REASON] = {.name = "reason", .kind = CLAB_KIND_TEXT},
+        [DEVICE] = CLAB_COLUMN(TEXT, "device"),
+        [MACHINE] = CLAB_COLUMN(TEXT, "machine"),
+        [NUM_WARMUP] = CLAB_COLUMN(INTEGER, "num_warmup"),
+        [NUM_ITERS] = CLAB_COLUMN(INTEGER, "num_iters"),
+        [OVERSUBSCRIBED] = CLAB_COLUMN(INTEGER, "oversubscribed"),
+        [SIM_USEC] = CLAB_COLUMN(REAL, "sim_usec"),
+        [STATUS] = CLAB_COLUMN(TEXT, "status"),
+        [REASON] = CLAB_COLUMN(TEXT, "reason"),
     };
     static struct clab_column columns[MOST];
     for (int c = 0; c < BENCH_MATRIX_COLUMNS; c++)

@@ -68,21 +68,16 @@ const char *report_machine_letter(const struct report_rows *rows, int source)
 int report_rows_write(const struct report_rows *rows, const char *path)
 {
     static const struct clab_column columns[] = {
-        {.name = "source", .kind = CLAB_KIND_TEXT},        {.name = "line", .kind = CLAB_KIND_INTEGER},
-        {.name = "machine", .kind = CLAB_KIND_TEXT},       {.name = "device", .kind = CLAB_KIND_TEXT},
-        {.name = "collective", .kind = CLAB_KIND_TEXT},    {.name = "algorithm", .kind = CLAB_KIND_TEXT},
-        {.name = "backend", .kind = CLAB_KIND_TEXT},       {.name = "ranks", .kind = CLAB_KIND_INTEGER},
-        {.name = "bytes", .kind = CLAB_KIND_INTEGER},      {.name = "count", .kind = CLAB_KIND_INTEGER},
-        {.name = "type", .kind = CLAB_KIND_TEXT},          {.name = "op", .kind = CLAB_KIND_TEXT},
-        {.name = "root", .kind = CLAB_KIND_INTEGER},       {.name = "inplace", .kind = CLAB_KIND_INTEGER},
-        {.name = "mode", .kind = CLAB_KIND_TEXT},          {.name = "usec", .kind = CLAB_KIND_REAL},
-        {.name = "usec_low", .kind = CLAB_KIND_REAL},      {.name = "usec_high", .kind = CLAB_KIND_REAL},
-        {.name = "algbw_GBps", .kind = CLAB_KIND_REAL},    {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
-        {.name = "wrong", .kind = CLAB_KIND_INTEGER},      {.name = "bytes_sent_per_rank", .kind = CLAB_KIND_INTEGER},
-        {.name = "predicted_usec", .kind = CLAB_KIND_REAL}, {.name = "sim_usec", .kind = CLAB_KIND_REAL},
-        {.name = "calls", .kind = CLAB_KIND_INTEGER},
-        {.name = "num_warmup", .kind = CLAB_KIND_INTEGER}, {.name = "oversubscribed", .kind = CLAB_KIND_INTEGER},
-        {.name = "status", .kind = CLAB_KIND_TEXT},        {.name = "reason", .kind = CLAB_KIND_TEXT},
+        CLAB_COLUMN(TEXT, "source"), CLAB_COLUMN(INTEGER, "line"), CLAB_COLUMN(TEXT, "machine"),
+        CLAB_COLUMN(TEXT, "device"), CLAB_COLUMN(TEXT, "collective"), CLAB_COLUMN(TEXT, "algorithm"),
+        CLAB_COLUMN(TEXT, "backend"), CLAB_COLUMN(INTEGER, "ranks"), CLAB_COLUMN(INTEGER, "bytes"),
+        CLAB_COLUMN(INTEGER, "count"), CLAB_COLUMN(TEXT, "type"), CLAB_COLUMN(TEXT, "op"), CLAB_COLUMN(INTEGER, "root"),
+        CLAB_COLUMN(INTEGER, "inplace"), CLAB_COLUMN(TEXT, "mode"), CLAB_COLUMN(REAL, "usec"),
+        CLAB_COLUMN(REAL, "usec_low"), CLAB_COLUMN(REAL, "usec_high"), CLAB_COLUMN(REAL, "algbw_GBps"),
+        CLAB_COLUMN(REAL, "busbw_GBps"), CLAB_COLUMN(INTEGER, "wrong"), CLAB_COLUMN(INTEGER, "bytes_sent_per_rank"),
+        CLAB_COLUMN(REAL, "predicted_usec"), CLAB_COLUMN(REAL, "sim_usec"), CLAB_COLUMN(INTEGER, "calls"),
+        CLAB_COLUMN(INTEGER, "num_warmup"), CLAB_COLUMN(INTEGER, "oversubscribed"), CLAB_COLUMN(TEXT, "status"),
+        CLAB_COLUMN(TEXT, "reason"),
     };
     struct clab_table table;
     struct clab_manifest manifest = {0};

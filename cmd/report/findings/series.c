@@ -61,11 +61,10 @@ void series_machines(const struct series_names *names, char out[300])
 // ---- files ---------------------------------------------------------------------------------------------------
 
 const struct clab_column series_columns[SERIES_COLUMNS] = {
-    {.name = "series", .kind = CLAB_KIND_TEXT}, {.name = "bytes", .kind = CLAB_KIND_INTEGER},
-    {.name = "usec", .kind = CLAB_KIND_REAL},   {.name = "usec_low", .kind = CLAB_KIND_REAL},
-    {.name = "usec_high", .kind = CLAB_KIND_REAL}, {.name = "busbw_GBps", .kind = CLAB_KIND_REAL},
-    {.name = "crowded", .kind = CLAB_KIND_INTEGER}, {.name = "source", .kind = CLAB_KIND_TEXT},
-    {.name = "line", .kind = CLAB_KIND_TEXT},   {.name = "runs", .kind = CLAB_KIND_INTEGER},
+    CLAB_COLUMN(TEXT, "series"), CLAB_COLUMN(INTEGER, "bytes"), CLAB_COLUMN(REAL, "usec"),
+    CLAB_COLUMN(REAL, "usec_low"), CLAB_COLUMN(REAL, "usec_high"), CLAB_COLUMN(REAL, "busbw_GBps"),
+    CLAB_COLUMN(INTEGER, "crowded"), CLAB_COLUMN(TEXT, "source"), CLAB_COLUMN(TEXT, "line"),
+    CLAB_COLUMN(INTEGER, "runs"),
 };
 
 // "b.csv;c.csv" and "3;4": of each run.

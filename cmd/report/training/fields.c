@@ -375,10 +375,8 @@ static int add_row(struct clab_table *table, const struct field *field)
 static int write_csv(const struct fields *f, const char *path)
 {
     static const struct clab_column columns[] = {
-        {.name = "group", .kind = CLAB_KIND_TEXT}, {.name = "field", .kind = CLAB_KIND_TEXT},
-        {.name = "value", .kind = CLAB_KIND_TEXT}, {.name = "unit", .kind = CLAB_KIND_TEXT},
-        {.name = "low", .kind = CLAB_KIND_REAL},   {.name = "high", .kind = CLAB_KIND_REAL},
-        {.name = "predicted", .kind = CLAB_KIND_REAL}, {.name = "how", .kind = CLAB_KIND_TEXT},
+        CLAB_COLUMN(TEXT, "group"), CLAB_COLUMN(TEXT, "field"), CLAB_COLUMN(TEXT, "value"), CLAB_COLUMN(TEXT, "unit"),
+        CLAB_COLUMN(REAL, "low"), CLAB_COLUMN(REAL, "high"), CLAB_COLUMN(REAL, "predicted"), CLAB_COLUMN(TEXT, "how"),
     };
     const struct training *t = f->training;
     struct clab_table table;

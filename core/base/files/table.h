@@ -23,6 +23,9 @@ struct clab_column {
     const char *group;   // on the screen, above adjacent columns of the same group ("out-of-place"); NULL: none
 };
 
+// Of a file: of texts (kind: TEXT), of whole numbers (INTEGER) or of others (REAL).
+#define CLAB_COLUMN(of, title) {.name = (title), .kind = CLAB_KIND_##of}
+
 struct clab_table {
     const struct clab_column *columns; // the caller's, kept; usually a static const array
     int ncolumns;
