@@ -23,7 +23,7 @@ struct slice {
     int64_t begin, end; // ns of CLOCK_MONOTONIC
     int process, row;
     const struct logged_call *call; // NULL: overwritten since
-    bool is_channel_event, is_enqueued;
+    bool is_enqueued;
 };
 
 struct writer {
@@ -78,8 +78,7 @@ static int take_channel_events(struct event_log *events, struct slice *slices, i
                                    .end = p->end + *clock,
                                    .process = p->process,
                                    .row = CLAB_ROW_LANE + p->channel,
-                                   .call = event_log_call(events, p->call),
-                                   .is_channel_event = true};
+                                   .call = event_log_call(events, p->call)};
         if (slices[n].call)
             widen(&slices[p->call - first_call], &slices[n]);
         n++;

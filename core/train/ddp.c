@@ -102,8 +102,8 @@ static int prepare(struct clab_ddp *ddp)
     CLAB_TRY(err);
     CLAB_TRY(place(ddp));
     CLAB_TRY(compress(ddp));
-    for (int p = 0; p < ddp->n; p++)
-        CLAB_TRY(clab_ddp_broadcast(ddp, ddp->parameters[p].value, ddp->parameters[p].count));
+    for (const struct clab_parameter *p = ddp->parameters; p < ddp->parameters + ddp->n; p++)
+        CLAB_TRY(clab_broadcast(ddp->comm, p->value, p->value, p->count, CLAB_F32, 0));
     return CLAB_OK;
 }
 
@@ -138,11 +138,6 @@ void clab_ddp_destroy(struct clab_ddp *ddp)
     free(ddp->buckets);
     free(ddp->ready);
     free(ddp);
-}
-
-int clab_ddp_broadcast(struct clab_ddp *ddp, float *values, size_t count)
-{
-    return clab_broadcast(ddp->comm, values, values, count, CLAB_F32, 0);
 }
 
 int clab_ddp_nbuckets(const struct clab_ddp *ddp)

@@ -64,10 +64,6 @@ int clab_ddp_ready(void *ddp, int parameter);
 //   errors: CLAB_EINVAL (parameters got no gradient, and find_unused is off; logged), of clab_allreduce
 int clab_ddp_finish(struct clab_ddp *ddp);
 
-// All ranks get rank 0's: of what is not learnt but must be alike (running means, ...). Collective.
-//   values: (count).  errors: of clab_broadcast
-int clab_ddp_broadcast(struct clab_ddp *ddp, float *values, size_t count);
-
 int clab_ddp_nbuckets(const struct clab_ddp *ddp);
 const struct clab_bucket *clab_ddp_bucket(const struct clab_ddp *ddp, int bucket);
 // Seconds that the last finish has taken: communication that no computation hid and, with `copies`, the copies that it
