@@ -91,7 +91,7 @@ struct accuracy_choices {
     int right;            // that is the fastest by measurement, or within `noise` of it
     double regret, worst; // what it takes more than the fastest: mean, most
 };
-// noise: a fraction
+// noise: a fraction; NAN: not known, so that only the fastest is right
 struct accuracy_choices accuracy_choices(const struct accuracy_rows *rows, double noise);
 
 // ---- sweep.c -------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ struct accuracy_choices accuracy_choices(const struct accuracy_rows *rows, doubl
             continue;
         const double regret = r.chosen / r.least - 1;
         c.n++;
-        c.right += regret <= noise;
+        c.right += regret <= fmax(0, noise); // fmax ignores a NAN
         c.regret += regret;
         c.worst = fmax(c.worst, regret);
     }

@@ -182,10 +182,12 @@ static int print_whole(const struct accuracy_rows *rows, const struct clab_net *
 static void print_closing(const struct accuracy_figures *all, const struct accuracy_figures *held_out,
                           const struct accuracy_choices *choices)
 {
-    printf("\nheld-out algorithms: median %.1f %%, p95 %.1f %%\n", 100 * all->median, 100 * all->p95);
-    printf("held-out sizes: median %.1f %%, p95 %.1f %%\n", 100 * held_out->median, 100 * held_out->p95);
-    printf("choice: right %.1f %%, mean regret %.1f %%\n", 100.0 * choices->right / choices->n, 100 * choices->regret);
-    printf("noise floor: %.1f %%\n", 100 * all->noise);
+    char text[2][CLAB_TEXT];
+    printf("\nheld-out algorithms: median %s, p95 %s\n", percent(all->median, text[0]), percent(all->p95, text[1]));
+    printf("held-out sizes: median %s, p95 %s\n", percent(held_out->median, text[0]), percent(held_out->p95, text[1]));
+    printf("choice: right %s, mean regret %s\n", percent(choices->n ? (double)choices->right / choices->n : NAN, text[0]),
+           percent(choices->n ? choices->regret : NAN, text[1]));
+    printf("noise floor: %s\n", percent(all->noise, text[0]));
 }
 
 int accuracy_report(const struct accuracy_rows *rows, const struct clab_net *net)

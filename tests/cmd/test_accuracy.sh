@@ -30,6 +30,10 @@ judges_files_again() {
         grep -qE '^broadcast +64 ' "$scratch/out" && # 4 algorithms, 4 sizes, 2 placements, 2 rounds
         grep -qE "^  of held-out sizes +64 +$number %" "$scratch/out" # three sizes of broadcast, two of scatter
 }
+says_what_is_not_known_of_rows_that_were_measured_once() {
+    run 0 --net 1gbe --no-plot "$scratch/1.csv" && why=$(tail -n 2 "$scratch/out") &&
+        grep -qx 'noise floor: -' "$scratch/out"
+}
 refuses_files_without_a_network() { refuses 2 "say by --net what predicts the rows of these files" "$scratch/none.csv"; }
 refuses_what_is_no_bench() {
     printf 'a,b\n1,2\n' >"$scratch/other.csv"
@@ -65,7 +69,8 @@ says_what_it_will_do_on_a_network() {
 }
 refuses_one_rank() { refuses 2 "-n '1'" -n 1; }
 
-check_with inih measures_predicts_and_ends_with_four_lines judges_files_again lacks_what_its_fit_lacks \
+check_with inih measures_predicts_and_ends_with_four_lines judges_files_again \
+    says_what_is_not_known_of_rows_that_were_measured_once lacks_what_its_fit_lacks \
     refuses_a_backend_that_nobody_has refuses_a_network_that_nobody_has \
     refuses_what_is_no_bench
 is_full && check_with inih says_what_it_will_do_on_a_network || leave_out 1
