@@ -3,14 +3,15 @@
 
 #include "sim/net/topology.h"
 
-static int nodes_of(const struct clab_net *net, int nranks)
-{
-    return (nranks + net->ranks_per_node - 1) / net->ranks_per_node;
-}
-
-static int up_to_multiple(int n, int of)
+// Counts of a file reach 2^30, so that products of two do not fit an int.
+static long up_to_multiple(long n, long of)
 {
     return (n + of - 1) / of;
+}
+
+static long nodes_of(const struct clab_net *net, int nranks)
+{
+    return up_to_multiple(nranks, net->ranks_per_node);
 }
 
 // ---- what is shared ------------------------------------------------------------------------------------------
@@ -25,14 +26,14 @@ static bool shares_leaves(const struct clab_net *net)
     return net->topology.between == CLAB_BETWEEN_FAT_TREE && net->topology.oversubscription > 1;
 }
 
-static int pcie_links(const struct clab_net *net, int nranks)
+static long pcie_links(const struct clab_net *net, int nranks)
 {
     const struct clab_topology *t = &net->topology;
     return t->inside == CLAB_INSIDE_PCIE ? 2 * nodes_of(net, nranks) * up_to_multiple(net->ranks_per_node, t->below)
                                          : 0;
 }
 
-static int adapter_links(const struct clab_net *net, int nranks)
+static long adapter_links(const struct clab_net *net, int nranks)
 {
     return shares_adapters(net) ? 2 * nodes_of(net, nranks) * net->topology.adapters : 0;
 }
@@ -46,17 +47,16 @@ static int dimensions(const struct clab_topology *t)
 }
 
 // Dragonfly: routers, and groups, that `nranks` ranks need.
-static int groups_of(const struct clab_net *net, int nranks)
+static long groups_of(const struct clab_net *net, int nranks)
 {
     const struct clab_topology *t = &net->topology;
-    return up_to_multiple(nodes_of(net, nranks), t->leaf * t->routers);
+    return up_to_multiple(nodes_of(net, nranks), (long)t->leaf * t->routers);
 }
 
-static int between_links(const struct clab_net *net, int nranks)
+static long between_links(const struct clab_net *net, int nranks)
 {
     const struct clab_topology *t = &net->topology;
-    int nodes = nodes_of(net, nranks);
-    long groups, links;
+    long nodes = nodes_of(net, nranks), groups;
     switch (t->between) {
     case CLAB_BETWEEN_SWITCH: return 0;
     case CLAB_BETWEEN_FAT_TREE: return shares_leaves(net) ? 2 * up_to_multiple(nodes, t->leaf) : 0;
@@ -67,15 +67,15 @@ static int between_links(const struct clab_net *net, int nranks)
         return 2 * dimensions(t) * nodes;
     case CLAB_BETWEEN_DRAGONFLY:
         groups = groups_of(net, nranks);
-        links = groups * t->routers * t->routers + groups * groups;
-        return links < CLAB_SHARED_LINKS ? (int)links : CLAB_SHARED_LINKS;
+        return groups * t->routers * t->routers + groups * groups;
     }
     return 0;
 }
 
 int clab_net_shared_links(const struct clab_net *net, int nranks)
 {
-    return pcie_links(net, nranks) + adapter_links(net, nranks) + between_links(net, nranks);
+    const long links = pcie_links(net, nranks) + adapter_links(net, nranks) + between_links(net, nranks);
+    return links < CLAB_SHARED_LINKS ? (int)links : CLAB_SHARED_LINKS;
 }
 
 double clab_net_shared_rate(const struct clab_net *net, int nranks, int link)
@@ -86,7 +86,7 @@ double clab_net_shared_rate(const struct clab_net *net, int nranks, int link)
     if (link < pcie_links(net, nranks) + adapter_links(net, nranks) || t->between != CLAB_BETWEEN_FAT_TREE)
         return 1 / net->inter.beta;
     int adapters = t->adapters ? t->adapters : net->ranks_per_node;
-    return t->leaf * adapters / net->inter.beta / t->oversubscription;
+    return (double)t->leaf * adapters / net->inter.beta / t->oversubscription;
 }
 
 // ---- routes --------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ static void route_inside(const struct clab_net *net, int a, int b, struct route 
     const struct clab_topology *t = &net->topology;
     if (t->inside != CLAB_INSIDE_PCIE)
         return;
-    int per_node = up_to_multiple(net->ranks_per_node, t->below), node = a / net->ranks_per_node;
+    int per_node = (int)up_to_multiple(net->ranks_per_node, t->below), node = a / net->ranks_per_node;
     int from = a % net->ranks_per_node / t->below, to = b % net->ranks_per_node / t->below;
     if (from == to)
         return;
@@ -152,7 +152,7 @@ static int local_link(const struct clab_topology *t, int group, int from, int to
 static void route_dragonfly(const struct clab_net *net, int nranks, int first, int from, int to, struct route *r)
 {
     const struct clab_topology *t = &net->topology;
-    int groups = groups_of(net, nranks), global = first + groups * t->routers * t->routers;
+    int groups = (int)groups_of(net, nranks), global = first + groups * t->routers * t->routers;
     int a = from / t->leaf, b = to / t->leaf, group = a / t->routers, other = b / t->routers;
     int leaves = group == other ? b % t->routers : other % t->routers, enters = group % t->routers;
     if (a % t->routers != leaves)
@@ -167,12 +167,12 @@ static void route_dragonfly(const struct clab_net *net, int nranks, int first, i
 static void route_between(const struct clab_net *net, int nranks, int a, int b, struct route *r)
 {
     const struct clab_topology *t = &net->topology;
-    int first = pcie_links(net, nranks), from = a / net->ranks_per_node, to = b / net->ranks_per_node;
+    int first = (int)pcie_links(net, nranks), from = a / net->ranks_per_node, to = b / net->ranks_per_node;
     if (shares_adapters(net)) {
         pass(r, first + 2 * adapter_of(net, a));
         pass(r, first + 2 * adapter_of(net, b) + 1);
     }
-    first += adapter_links(net, nranks);
+    first += (int)adapter_links(net, nranks);
     if (shares_leaves(net) && from / t->leaf != to / t->leaf) {
         pass(r, first + 2 * (from / t->leaf));
         pass(r, first + 2 * (to / t->leaf) + 1);
@@ -267,7 +267,7 @@ bool clab_net_shares_machine(const struct clab_net *net, const int *members, int
 bool clab_net_is_even(const struct clab_net *net, int nranks)
 {
     bool several = nranks > net->ranks_per_node,
-         is_tiered = net->ntiers > 0 && nranks > net->tiers[0].nodes * net->ranks_per_node;
+         is_tiered = net->ntiers > 0 && nranks > (long)net->tiers[0].nodes * net->ranks_per_node;
     return net->topology.inside != CLAB_INSIDE_PAIRS && net->topology.inside != CLAB_INSIDE_PCIE && !is_tiered &&
            (!several || net->topology.between == CLAB_BETWEEN_SWITCH || net->topology.hop == 0);
 }

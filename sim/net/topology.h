@@ -22,7 +22,7 @@ enum { CLAB_ROUTE_LINKS = 64, CLAB_SHARED_LINKS = 1 << 26 }; // at most, on a wa
 
 // The shared links from rank `a` to rank `b`; returns how many, or -1 if there are more than fit.
 int clab_net_route(const struct clab_net *net, int nranks, int a, int b, int links[CLAB_ROUTE_LINKS]);
-// How many shared links there are for `nranks` ranks. They are numbered from 0.
+// How many shared links there are for `nranks` ranks, numbered from 0; CLAB_SHARED_LINKS: too many to number.
 int clab_net_shared_links(const struct clab_net *net, int nranks);
 // What a shared link can carry, in B/s.
 double clab_net_shared_rate(const struct clab_net *net, int nranks, int link);

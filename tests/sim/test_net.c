@@ -9,6 +9,7 @@
 #include "tests/fixtures/needs.h"
 #include "sim/net/members.h"
 #include "sim/net/net.h"
+#include "sim/net/topology.h"
 #include "sim/sim.h"
 
 static char path[256]; // of test.net, in the test's folder
@@ -407,6 +408,26 @@ static void test_net_refuses_more_ranks_than_it_has(void **state)
     clab_net_free(net);
 }
 
+// 65536 leaves of 65536 routers are none in 32 bits, and twice 2^30 switches fewer than none.
+static void test_net_counts_more_links_than_an_int_holds(void **state)
+{
+    (void)state;
+    needs_inih();
+    static const char *const texts[] = {
+        GOOD "[topology]\nbetween = dragonfly\nleaf = 65536\nrouters = 65536\nhop = 1 us\n",
+        "[net]\ntitle = x\nranks = 1073741824\ngamma = 1 ns/B\n[link intra]\nalpha = 1 us\nbeta = 1 GB/s\n"
+        "[link inter]\nalpha = 1 us\nbeta = 1 GB/s\n[topology]\ninside = pcie\nbelow = 1\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct clab_net *net;
+        const char *logged;
+        write_net(texts[i]);
+        assert_int_equal(load(path, &net, &logged), CLAB_OK);
+        assert_int_equal(clab_net_shared_links(net, 8), CLAB_SHARED_LINKS);
+        clab_net_free(net);
+    }
+}
+
 static int name_file(void **state)
 {
     if (folder_make(state))
@@ -429,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_net_scales_all_that_a_byte_costs),
         cmocka_unit_test(test_net_shares_an_adapter_both_ways),
         cmocka_unit_test(test_net_refuses_more_ranks_than_it_has),
+        cmocka_unit_test(test_net_counts_more_links_than_an_int_holds),
     };
     return cmocka_run_group_tests(tests, name_file, folder_remove);
 }
