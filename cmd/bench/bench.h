@@ -53,6 +53,7 @@ struct bench {
     struct bench_limits limits;
     struct bench_result (*results)[BENCH_PLACEMENTS]; // (plan->nrows)
     double *latencies;                                // scratch of time.c
+    double repeated;                                  // s for rows that were measured again
     struct bench_samples *samples;                    // NULL: nobody asks for them
     int verdict;                                      // rank 0's error code for a bench that ran to its end
 };

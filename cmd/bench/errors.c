@@ -71,7 +71,9 @@ static void print_errors(const struct bench *bench, const struct sample samples[
     for (int i = 0; i < n; i++)
         room[i] = samples[i].result->time.half_width;
     const double interval = clab_quantile(room, n, 0.5);
-    int predicted = 0;
+    int predicted = 0, disturbed = 0;
+    for (int i = 0; i < n; i++)
+        disturbed += samples[i].result->time.disturbed;
     for (int i = 0; i < n; i++)
         if (!isnan(samples[i].result->predicted) && !samples[i].result->refused)
             room[predicted++] = fabs(bench_residual(samples[i].result));
@@ -82,6 +84,8 @@ static void print_errors(const struct bench *bench, const struct sample samples[
     if (bench->nranks > bench->options->cores && !bench->options->backend->time->is_exact)
         printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
                bench->options->cores);
+    if (disturbed)
+        printf("%d rows: other programs took the cores; run again while nothing else runs\n", disturbed);
     if (isnan(repeated) && !bench->options->backend->time->is_exact)
         printf("fewer than %d rows were measured again with their cores in the same place: the noise floor is that of "
                "intervals alone\n",

@@ -8,7 +8,8 @@
 // - In mode enqueue the calls of a batch are started one behind the other, and then waited for (queue.h). The time until
 //   the last is started is the host's, beside.
 // - After each batch we observe where the cores are (cmd/probe/placement.h), where that can be seen. A batch does not
-//   count if the cores were elsewhere then, or taken by other processes. Where hosts share cores it always counts.
+//   count if the cores were elsewhere then, or taken by other processes. A row of hosts that share cores, most of whose
+//   batches do not count, is measured again.
 // - Times of several ranks are compared: all ranks of a machine have one monotonic clock. The timers enclose calls only.
 // - Where ranks share cores, one that gets its core late finds messages that have come, and its own time is too short:
 //   of six hosts on two cores, a gather of 32 KiB seemed a third faster than its wire. So a batch there lasts from the
@@ -144,18 +145,24 @@ static int batch_of_many(struct sampling *s)
     const int nranks = s->bench->nranks;
     const bool is_local = s->bench->options->mode == BENCH_LOCAL;
     const double before = probe_interruptions();
+    const struct probe_turns begin = probe_turns();
     double sum;
     CLAB_TRY(make_calls(s, s->calls, &sum));
     const double interruptions = probe_interruptions() - before;
+    const struct probe_turns end = probe_turns();
     if (!is_local && shares_cores(s->bench) && s->bench->job->bootstrap->machines == 1)
         CLAB_TRY(begin_with_first(s, &sum));
     double extremes[3] = {sum, -sum, interruptions};
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
-    if (extremes[2] > 0 && !shares_cores(s->bench)) // else a rank that yields its core is interrupted, too
-        s->probed = (struct clab_placement_sample){0};
     CLAB_TRY(bench_samples_take(s->bench, s->n < MOST ? s->n : MOST - 1, sum));
     const double mine = sum; // rank 0 keeps it
-    CLAB_TRY(clab_allreduce(s->bench->control, &sum, &sum, 1, CLAB_F64, CLAB_SUM));
+    double sums[4] = {sum, end.now - begin.now, end.had - begin.had, end.sleeps - begin.sleeps};
+    CLAB_TRY(clab_allreduce(s->bench->control, sums, sums, 4, CLAB_F64, CLAB_SUM));
+    sum = sums[0];
+    // A rank that yields its core is interrupted, too.
+    const struct probe_turns turns = {sums[1], sums[2], sums[3]};
+    if (shares_cores(s->bench) ? probe_are_taken(turns, nranks, s->bench->options->cores) : extremes[2] > 0)
+        s->probed = (struct clab_placement_sample){0};
     const double times[BENCH_AVERAGES] = {mine, sum / nranks, -extremes[1], extremes[0]};
     const double one = times[s->bench->options->average];
     if (is_local)
@@ -369,6 +376,15 @@ static int keep_samples(const struct sampling *s)
     return bench_samples_end(s->bench, s->calls, kept, s->n);
 }
 
+// Whether other processes took the shared cores during most batches.
+static int is_disturbed(const struct sampling *s)
+{
+    int calm = 0;
+    for (int i = 0; i < s->n; i++)
+        calm += s->all_probed[i].line > 0;
+    return has_probe(s->bench) && shares_cores(s->bench) && 2 * calm < s->n;
+}
+
 static int conclude(const struct sampling *s, struct bench_time *time_p)
 {
     struct clab_summary middle, least, most, host;
@@ -386,10 +402,24 @@ static int conclude(const struct sampling *s, struct bench_time *time_p)
         .high = local ? most.median : middle.high,
         .half_width = half_width(&middle),
         .noisy = !is_exact && (middle.n < BENCH_ENOUGH || half_width(&middle) > wanted_width),
+        .disturbed = is_disturbed(s),
         .host = enqueues && !is_exact ? host.median : NAN,
         .calls = s->calls,
         .probed = probed,
     };
+    return CLAB_OK;
+}
+
+// A row is measured again while it is disturbed, which may take as long as all rows do that are not.
+static int decide_to_repeat(struct sampling *s, int *again_p)
+{
+    struct bench *bench = s->bench;
+    *again_p = is_disturbed(s) && bench->repeated < bench->plan->nrows * bench->options->budget;
+    CLAB_TRY(agree(s, again_p));
+    if (*again_p) {
+        bench->repeated += spent(s);
+        s->start = clab_now();
+    }
     return CLAB_OK;
 }
 
@@ -406,9 +436,12 @@ static int measure(struct sampling *s, struct bench_time *time_p)
 {
     if (s->bench->options->backend->time->is_exact)
         return measure_exactly(s, time_p);
-    CLAB_TRY(find_calls(s));
-    CLAB_TRY(warm_up(s));
-    CLAB_TRY(collect(s));
+    for (int again = 1; again;) {
+        CLAB_TRY(find_calls(s));
+        CLAB_TRY(warm_up(s));
+        CLAB_TRY(collect(s));
+        CLAB_TRY(decide_to_repeat(s, &again));
+    }
     return conclude(s, time_p);
 }
 

@@ -37,6 +37,7 @@ struct bench_time {
     double seconds, low, high; // per call: median and its 95 % interval; in local mode mean, least and most over ranks
     double half_width;         // of the median's interval, as a fraction of the median
     bool noisy;                // the interval is wider than wanted, or of too few batches to be one of 95 %
+    bool disturbed;            // of ranks that share cores: other processes took these during most batches
     double host;               // s per call to start it, of rank 0; NAN: the mode waits for each
     double by_device;          // s of kernels per call, by the clock of rank 0's device, in another batch; NAN: none
     int calls;                 // per batch

@@ -94,6 +94,28 @@ double probe_interruptions(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (double)usage.ru_nivcsw;
 }
 
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
+struct probe_turns probe_turns(void)
+{
+    struct rusage usage;
+    struct probe_turns turns = {.now = clab_now()};
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        turns.had = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+        turns.sleeps = (double)usage.ru_nvcsw;
+    }
+    return turns;
+}
+
+bool probe_are_taken(struct probe_turns sums, int ranks, int cores)
+{
+    const double nearly = 0.97; // ranks begin and end one after another
+    return sums.sleeps == 0 && sums.had * ranks < nearly * sums.now * cores;
+}
+
 int probe_latency(struct clab_comm *comm, double *seconds_p)
 {
     double runs[RUNS], seconds = 0;

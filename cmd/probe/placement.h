@@ -35,6 +35,16 @@ int probe_placement(struct clab_comm *comm, struct clab_comm *alone, void *room,
 // How often the kernel has given this process's core to another so far.
 double probe_interruptions(void);
 
+// What this process has had of its core so far.
+struct probe_turns {
+    double now, had; // s: of the clock, and with a core
+    double sleeps;   // how often it gave its core up until something woke it
+};
+struct probe_turns probe_turns(void);
+// Whether other processes had any of `cores` meanwhile. A rank that shares its core polls until its turn ends, so that
+// all ranks together have all cores; where one sleeps, nothing is known.  sums: since then, over the ranks
+bool probe_are_taken(struct probe_turns sums, int ranks, int cores);
+
 // The same between hosts, where only `line` is to be seen: of ranks 0 and 1, by a few round trips; collective.
 //   errors: the communicator's
 int probe_wire(struct clab_comm *comm, struct clab_placement_sample *probed_p);

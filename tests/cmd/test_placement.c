@@ -82,6 +82,15 @@ static void test_an_even_number_of_places_leaves_some(void **state)
     assert_int_equal(probe_keep_same(values, all_probed, 2, &probed), 1);
 }
 
+// Six ranks on two cores for 6 ms each: they have 12 ms of the cores, or another program has some of these.
+static void test_ranks_that_share_cores_see_others_take_them(void **state)
+{
+    (void)state;
+    assert_false(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 12e-3}, 6, 2));
+    assert_true(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 9e-3}, 6, 2));
+    assert_false(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 9e-3, .sleeps = 1}, 6, 2)); // or it slept
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +101,7 @@ int main(void)
         cmocka_unit_test(test_batches_count_at_the_fastest_pace_that_a_quarter_have),
         cmocka_unit_test(test_where_few_are_fast_the_usual_pace_counts),
         cmocka_unit_test(test_an_even_number_of_places_leaves_some),
+        cmocka_unit_test(test_ranks_that_share_cores_see_others_take_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
