@@ -67,7 +67,7 @@ static bool prepare_machine(const struct course *course, struct course_step *s)
 {
     if (!has_profile()) {
         SAY(s->command, "./commlab fit");
-        SAY(s->why, "It measures this machine, in one minute at most: all predictions come from what it finds.");
+        SAY(s->why, "It measures this machine, in 15 seconds at most: all predictions come from what it finds.");
         return true;
     }
     if (is_doubtful()) {
