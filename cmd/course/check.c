@@ -214,7 +214,7 @@ static int failed_case(const struct check *c)
     return c->wanted ? c->wanted : c->number - c->left;
 }
 
-// How to run only the case that failed.
+// How to run only the case that failed, and its last run.
 static void print_again(const struct check *c, const struct course *course, const struct course_unit *unit,
                         const char *source)
 {
@@ -224,7 +224,8 @@ static void print_again(const struct check *c, const struct course *course, cons
     if (source)
         return;
     course_usual_flags(course, unit, flags, sizeof flags);
-    clab_say("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program), flags);
+    clab_say("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program),
+             *c->by_hand ? c->by_hand + 1 : flags);
 }
 
 // source: NULL: work/NN/mine.c

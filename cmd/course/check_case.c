@@ -185,6 +185,7 @@ static enum check_failure start_once(struct check *c, struct check_run *run, cha
     char command[CHECK_LINE], *argv[CHECK_WORDS] = {NULL};
     enum check_failure failure = CHECK_FAILURES;
     snprintf(command, sizeof command, "%s", run->command);
+    snprintf(c->by_hand, sizeof c->by_hand, "%s", run->hosts ? "" : run->command + strcspn(run->command, " "));
     cut(command, argv);
     argv[0] = c->program;
     facts[0] = '\0';

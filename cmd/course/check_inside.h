@@ -44,7 +44,8 @@ struct check {
         const char *pattern, *advice;
     } special[CHECK_SPECIAL]; // goes before advice[failure]
     int nspecial;
-    struct check_run **runs; // of the case
+    struct check_run **runs;  // of the case
+    char by_hand[CHECK_LINE]; // the flags of the run that was started last; "": none, or a launcher's
     int nruns, room;
     FILE *out;
     int err; // not the student's fault: CLAB_ENOMEM, CLAB_EIO, CLAB_EPEER (a signal ends us)
