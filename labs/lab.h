@@ -111,7 +111,8 @@ static inline void lab_name_unwaited(const struct clab_job *job, size_t room, ch
     const struct clab_counts n = clab_job_counts(job);
     *text_p = 0;
     if (n.started != n.waited_for)
-        snprintf(text_p, room, "; this rank has waited for %zu of %zu starts", n.waited_for, n.started);
+        snprintf(text_p, room, "; sends and receives of this rank that were started and have no wait: %zu",
+                 n.started - n.waited_for);
 }
 
 // Ends the program unless all ranks have rank 0's values. Collective.
