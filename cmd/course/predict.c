@@ -46,7 +46,7 @@ struct session {
 static const char *example(const struct prediction *asked)
 {
     switch (asked->kind) {
-    case PREDICTION_ORDER: return "the smallest first, as in x < y";
+    case PREDICTION_ORDER: return "put these in order, that of the smallest value first, as in x < y";
     case PREDICTION_YES_NO: return "yes or no";
     default: return asked->asks_range ? "a range as in 5..10, or a number" : "a number, or a range as in 5..10";
     }
@@ -60,7 +60,10 @@ static void print_question(const struct prediction *item, const struct predictio
         printf(", in %s", asked->unit);
     if (*asked->comment)
         printf("\n    %s", asked->comment);
-    printf("\n    (%s%s%s)\n", example(asked), item->is_blank ? "" : "; now ",
+    printf("\n    ("); // the words of an order may be numbers, which look like values
+    for (int i = 0; asked->kind == PREDICTION_ORDER && i < asked->nwords; i++)
+        printf("%s%s", asked->words[i], i + 1 < asked->nwords ? ", " : ": ");
+    printf("%s%s%s)\n", example(asked), item->is_blank ? "" : "; now ",
            item->is_blank ? "" : prediction_text(item, now, sizeof now));
 }
 

@@ -141,7 +141,7 @@ asks_blank_by_blank() {
     anew
     talk 'abc\n3\n6\nabc\n12 us\n6\n\nrnig\nring\ndoubling<ring\n' || return 1
     [[ $seen == *'1 of 12: before messages/by_hand/8'*'expected a number, as in 5, or a range, as in 5..10'*'as in 5 MiB, or a range, as in 5..10 MiB'*"'us' is not a unit"* ]] &&
-        [[ $seen == *'as in x < y)'*"'rnig' is none of its words: ring, doubling (did you mean 'ring'?)"*'expected all 2 words, the smallest first, as in x < y'* ]] &&
+        [[ $seen == *'(ring, doubling: put these in order, that of the smallest value first, as in x < y)'*"'rnig' is none of its words: ring, doubling (did you mean 'ring'?)"*'expected all 2 words, the smallest first, as in x < y'* ]] &&
         [[ $seen == *'4 of 12 filled in, 8 blanks are left'* ]] || return 1
     why="kept: $(cat "$mine")"
     grep -q '^before messages/by_hand/8  *= 3  *# ' "$mine" && grep -q '^before bytes_sent/by_hand/2097152 = 6 MiB ' "$mine" &&
