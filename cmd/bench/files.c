@@ -88,8 +88,8 @@ static int add_predicted(const struct bench_options *o, const struct clab_net *n
 {
     const char *packets = o->backend->flush ? clab_variable_text(CLAB_VARIABLE_PACKETS) : NULL;
     return clab_manifest_add(m, "predicted", "%s, right after other calls%s%s",
-                             o->mode == BENCH_LATENCY ? "one call, from a common start" : "call after call",
-                             net->nlevels ? ": what it writes, a peer has read in the call before (fresh data)" : "",
+                             o->mode == BENCH_LATENCY ? "one call that all ranks begin together" : "call after call",
+                             net->nlevels ? "; each writes to buffers that a peer has read in the call before" : "",
                              packets && !strcmp(packets, "auto")
                                  ? "; each message leaves alone, as with CLAB_PACKETS=off, so short ones are faster"
                                  : "");

@@ -86,7 +86,7 @@ static void card_print(const struct card *card, FILE *out)
     print_core(out, card);
     fprintf(out, "A message of S bytes takes alpha + S beta. To add S bytes takes S gamma.\n");
     if (card->is_measured)
-        fprintf(out, "Of ranks that exchange again and again (16 calls, kept data), as the labs' models count.\n");
+        fprintf(out, "These are costs of one call after another, as in the labs; a single call may cost less or more.\n");
     if (card->is_doubtful)
         clab_say_to(
             out, "These numbers can not be true: no message is faster than the fastest copy. Other programs ran while "

@@ -24,10 +24,10 @@ void sim_print_question(const struct sim_request *r)
            clab_type_name(r->type), r->problem.nranks, r->problem.nranks == 1 ? "" : "s", r->net->name, r->net->title);
     if (r->options.calls > 1)
         printf("# call after call, one of %d%s\n", r->options.calls,
-               r->net->nlevels ? ": what it writes, a peer has read in the call before (fresh data)" : "");
+               r->net->nlevels ? "; each writes to buffers that a peer has read in the call before" : "");
     else
-        printf("# one call, from a common start%s\n",
-               r->net->nlevels ? ": what it writes, no peer has read before (kept data); bench and labs count as with --calls 16"
+        printf("# one call that all ranks begin together%s\n",
+               r->net->nlevels ? ", with buffers that no peer has read before; bench and labs predict as with --calls 16"
                                : "");
     if (r->is_scattered)
         printf("# ranks are dealt out to the nodes: rank r is on node r modulo their number\n");
