@@ -267,37 +267,29 @@ static bool is_matrix(char **argv)
     return *argv != NULL;
 }
 
-static int run(int argc, char **argv)
+// Until this is a rank of the job, with the plan. What it has opened is there also after an error.
+static int begin(struct bench *bench, struct bench_options *options, struct bench_plan *plan, struct clab_net **net_p)
 {
-    if (is_matrix(argv))
-        return bench_matrix(argc, argv);
-    struct bench_options options = {0};
+    CLAB_TRY(clab_choice_table_load(&options->table));
+    if (options->joins)
+        CLAB_TRY(open_job(bench, options));
+    options->nodes = bench->job ? bench->job->bootstrap->nnodes : 1;
+    CLAB_TRY(prepare(bench, plan, net_p));
+    return options->joins ? CLAB_OK : open_job(bench, options);
+}
+
+// By the one backend of `options`.  returns: the exit status
+static int time_one(struct bench_options *options)
+{
     struct bench_plan plan = {0};
     struct clab_manifest manifest = {0};
     struct clab_net *net = NULL;
     struct bench_samples samples;
-    struct bench bench = {.options = &options, .plan = &plan, .manifest = &manifest};
-    int err = bench_options_parse(argc, argv, &options);
-    if (err == CLAB_OK && !options.backend) {
-        err = bench_several(&options, argc, argv);
-        clab_listing_free(options.listing);
-        free(options.command);
-        return command_status(err);
-    }
-    bench.seed = options.seed;
-    if (err == CLAB_OK)
-        err = clab_choice_table_load(&options.table);
+    struct bench bench = {.options = options, .plan = &plan, .manifest = &manifest, .seed = options->seed};
+    const bool times_of_ranks = options->json_format == BENCH_NCCL_TESTS && options->mode != BENCH_LATENCY;
     bench_samples_init(&samples);
-    const bool times_of_ranks = options.json_format == BENCH_NCCL_TESTS && options.mode != BENCH_LATENCY;
-    bench.samples = options.samples || times_of_ranks ? &samples : NULL;
-    if (err == CLAB_OK && options.joins)
-        err = open_job(&bench, &options);
-    options.nodes = bench.job ? bench.job->bootstrap->nnodes : 1;
-    if (err == CLAB_OK)
-        err = prepare(&bench, &plan, &net);
-    if (err == CLAB_OK && !options.joins)
-        err = open_job(&bench, &options);
-    int status = command_status(err);
+    bench.samples = options->samples || times_of_ranks ? &samples : NULL;
+    int err = begin(&bench, options, &plan, &net), status = command_status(err);
     if (err == CLAB_OK) {
         err = run_rank(&bench);
         status = err == CLAB_EINVAL ? STATUS_USAGE : err ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -307,8 +299,20 @@ static int run(int argc, char **argv)
     clab_manifest_free(&manifest);
     clab_net_free(net);
     bench_plan_free(&plan);
-    clab_choice_table_free(&options.table);
+    clab_choice_table_free(&options->table);
     bench_samples_free(&samples);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    if (is_matrix(argv))
+        return bench_matrix(argc, argv);
+    struct bench_options options = {0};
+    const int err = bench_options_parse(argc, argv, &options);
+    const int status = err               ? command_status(err)
+                       : options.backend ? time_one(&options)
+                                         : command_status(bench_several(&options, argc, argv));
     clab_listing_free(options.listing);
     free(options.command);
     return status;

@@ -368,25 +368,23 @@ static int describe_progress(const struct session *s, struct clab_manifest *m)
     return clab_manifest_add(m, "progress", "%s: %s", clab_progress_name(kind), why);
 }
 
+static int tell_with(struct session *s, struct clab_manifest *manifest)
+{
+    CLAB_TRY(describe(s, manifest));
+    print_heading(s, manifest);
+    CLAB_TRY(describe_progress(s, manifest));
+    CLAB_TRY(lab_table_print(&s->context, &s->results));
+    CLAB_TRY(lab_yours_print(&s->yours, &s->context, &s->results));
+    CLAB_TRY(lab_table_write(&s->context, &s->results, s->setting.backend, s->nets.name, manifest, s->csv));
+    CLAB_TRY(lab_yours_write(&s->yours, &s->conf, s->csv));
+    printf("# data: %s\n", kit_relative(s->csv));
+    return CLAB_OK;
+}
+
 static int tell(struct session *s)
 {
     struct clab_manifest manifest = {0};
-    int err = describe(s, &manifest);
-    if (!err) {
-        print_heading(s, &manifest);
-        err = describe_progress(s, &manifest);
-    }
-    if (!err) {
-        err = lab_table_print(&s->context, &s->results);
-    }
-    if (!err)
-        err = lab_yours_print(&s->yours, &s->context, &s->results);
-    if (!err)
-        err = lab_table_write(&s->context, &s->results, s->setting.backend, s->nets.name, &manifest, s->csv);
-    if (!err)
-        err = lab_yours_write(&s->yours, &s->conf, s->csv);
-    if (!err)
-        printf("# data: %s\n", kit_relative(s->csv));
+    const int err = tell_with(s, &manifest);
     clab_manifest_free(&manifest);
     return err;
 }

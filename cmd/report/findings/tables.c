@@ -195,6 +195,43 @@ static void put_wrong_rows(FILE *out, const struct report_rows *rows)
     }
 }
 
+static void put_machines(FILE *out, const struct report_rows *rows)
+{
+    for (int i = 0; i < rows->nsources; i++) {
+        fprintf(out, "  machine %s: ", report_machine_letter(rows, i));
+        put_plain(out, rows->sources[i].machine);
+        fputs(" (", out);
+        put_plain(out, rows->sources[i].file);
+        fputs(")\n", out);
+    }
+    fputs("\n", out);
+}
+
+static void put_marked(FILE *out, const char *before, const char *text)
+{
+    fputs(before, out);
+    marked_print(out, text);
+}
+
+static void put_findings(FILE *out, const struct report_findings *f)
+{
+    for (int i = 0; i < f->n; i++) {
+        put_marked(out, "- ", f->findings[i].text);
+        fputs("\n", out);
+    }
+    if (!f->n)
+        fputs("- Nothing to compare: there is one setting only, or no row has a time.\n", out);
+    fputs("\nWhat is wrong, its likely cause, and the command to type next\n\n", out);
+    for (int i = 0; i < f->ntroubles; i++) {
+        put_marked(out, "- ", f->troubles[i].what);
+        put_marked(out, "\n  cause: ", f->troubles[i].cause);
+        put_marked(out, "\n  next:  ", f->troubles[i].next);
+        fputs("\n", out);
+    }
+    if (!f->ntroubles)
+        fputs("- Nothing: no sweep is below 80 % of its limit, no interval is wide, no bandwidth drops at one size.\n", out);
+}
+
 int report_analysis_write(const struct report_rows *rows, const struct report_findings *f, const char *path)
 {
     struct clab_output output;
@@ -205,34 +242,8 @@ int report_analysis_write(const struct report_rows *rows, const struct report_fi
             "brackets. Where intervals overlap there is no measurable difference. Of several runs of one setting the median\n"
             "of their times counts, with an interval over all of theirs; a sentence says how far apart they are.\n\n",
             rows->n, rows->nsources);
-    for (int i = 0; i < rows->nsources; i++) {
-        fprintf(output.file, "  machine %s: ", report_machine_letter(rows, i));
-        put_plain(output.file, rows->sources[i].machine);
-        fputs(" (", output.file);
-        put_plain(output.file, rows->sources[i].file);
-        fputs(")\n", output.file);
-    }
-    fputs("\n", output.file);
+    put_machines(output.file, rows);
     put_wrong_rows(output.file, rows);
-    for (int i = 0; i < f->n; i++) {
-        fputs("- ", output.file);
-        marked_print(output.file, f->findings[i].text);
-        fputs("\n", output.file);
-    }
-    if (!f->n)
-        fputs("- Nothing to compare: there is one setting only, or no row has a time.\n", output.file);
-    fputs("\nWhat is wrong, its likely cause, and the command to type next\n\n", output.file);
-    for (int i = 0; i < f->ntroubles; i++) {
-        fputs("- ", output.file);
-        marked_print(output.file, f->troubles[i].what);
-        fputs("\n  cause: ", output.file);
-        marked_print(output.file, f->troubles[i].cause);
-        fputs("\n  next:  ", output.file);
-        marked_print(output.file, f->troubles[i].next);
-        fputs("\n", output.file);
-    }
-    if (!f->ntroubles)
-        fputs("- Nothing: no sweep is below 80 % of its limit, no interval is wide, no bandwidth drops at one size.\n",
-              output.file);
+    put_findings(output.file, f);
     return clab_output_close(&output);
 }
