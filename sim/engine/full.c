@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/log.h"
 #include "core/base/order.h"
 #include "sim/engine/engine.h"
 
@@ -431,26 +430,6 @@ static bool release(struct full *s)
     return any;
 }
 
-// Ranks are left that have not ended. That is no deadlock if they only wait at `stop` (full_go_on): CLAB_OK.
-static int report_deadlock(const struct full *s)
-{
-    for (int rank = 0; rank < s->nranks; rank++)
-        for (int lane = 0; lane < s->problem->lanes; lane++) {
-            const struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
-            if (l->phase == PHASE_COLLECTS)
-                clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
-                           s->algorithm->name, rank, lane, l->stage,
-                           awaited_rank(*full_awaited(s, rank, lane, MODE_ANY)));
-            else if (l->phase == PHASE_ACKS)
-                clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
-                           rank, lane, l->stage);
-            else
-                continue;
-            return CLAB_EDEADLOCK;
-        }
-    return CLAB_OK;
-}
-
 // ---- the whole -----------------------------------------------------------------------------------------------
 
 // Until all are done, or wait at `stop`.
@@ -460,7 +439,7 @@ static int settle_all(struct full *s)
         CLAB_TRY(drain(s));
         CLAB_TRY(empty_outbox(s));
     } while (s->running > 0 && release(s));
-    return s->err ? s->err : s->running > 0 ? report_deadlock(s) : CLAB_OK;
+    return s->err ? s->err : s->running > 0 ? full_find_deadlock(s) : CLAB_OK;
 }
 
 int full_run(struct full *s)

@@ -345,3 +345,5 @@ int full_run(struct full *s);
 // Those who wait at `stop` go on, to another stop.  errors: as full_run
 int full_go_on(struct full *s, int stop);
 void full_fill(const struct full *s, struct clab_sim_result *result_p);
+// Ranks are left that have not ended. That is no deadlock if they only wait at `stop`.  errors: CLAB_EDEADLOCK (logged)
+int full_find_deadlock(const struct full *s);

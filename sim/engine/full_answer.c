@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The full engine's answer, once all ranks are done.
+// The full engine's answer, once all ranks are done, or why they never will be.
 
+#include "core/base/err.h"
+#include "core/base/log.h"
 #include "sim/engine/full.h"
 
 // One call: when the slowest rank ends. Several: what one more adds, once they follow each other steadily.
@@ -35,4 +37,23 @@ void full_fill(const struct full *s, struct clab_sim_result *result)
     result->messages = s->messages;
     result->ranks = s->nranks;
     result->peak_bytes = full_bytes(s);
+}
+
+int full_find_deadlock(const struct full *s)
+{
+    for (int rank = 0; rank < s->nranks; rank++)
+        for (int lane = 0; lane < s->problem->lanes; lane++) {
+            const struct lane_state *l = full_lane(s, rank, lane, MODE_ANY);
+            if (l->phase == PHASE_COLLECTS)
+                clab_error("%s: rank %d, lane %d, stage %d waits for a message of rank %d that is never sent",
+                           s->algorithm->name, rank, lane, l->stage,
+                           awaited_rank(*full_awaited(s, rank, lane, MODE_ANY)));
+            else if (l->phase == PHASE_ACKS)
+                clab_error("%s: rank %d, lane %d, stage %d sent a message that is never received", s->algorithm->name,
+                           rank, lane, l->stage);
+            else
+                continue;
+            return CLAB_EDEADLOCK;
+        }
+    return CLAB_OK;
 }
