@@ -176,6 +176,20 @@ static int alloc_area(struct shm_domain *domain, size_t bytes, bool has_board, v
                : alloc(&domain->base, bytes, memory_p);
 }
 
+// offsets: (nranks) of the members' areas in the file
+static void find_queues(struct shm_endpoint *endpoint, const uint64_t offsets[])
+{
+    for (int r = 0; r < endpoint->nranks; r++) {
+        struct shm_area *area = (struct shm_area *)(endpoint->domain->file + offsets[r]);
+        struct shm_channel *send = endpoint->send + r * CLAB_LANES, *receive = endpoint->receive + r * CLAB_LANES;
+        endpoint->peer_areas[r] = area;
+        for (int lane = 0; lane < CLAB_LANES; lane++) {
+            send[lane].queue = &area->queues[endpoint->rank * CLAB_LANES + lane];
+            receive[lane].queue = &endpoint->area->queues[r * CLAB_LANES + lane];
+        }
+    }
+}
+
 static int open_endpoint(struct clab_domain *base, struct clab_group *group, struct clab_endpoint **endpoint_p)
 {
     struct shm_domain *domain = (struct shm_domain *)base;
@@ -196,14 +210,7 @@ static int open_endpoint(struct clab_domain *base, struct clab_group *group, str
     shm_areas_enter(domain, group->id);
     if ((err = group->exchange(group, &mine, sizeof mine, all)))
         goto leave; // a member may have learnt where the area lies
-    for (size_t r = 0; r < n; r++) {
-        endpoint->peer_areas[r] = (struct shm_area *)(domain->file + all[r]);
-        for (size_t lane = 0; lane < CLAB_LANES; lane++) {
-            endpoint->send[r * CLAB_LANES + lane].queue =
-                &endpoint->peer_areas[r]->queues[(size_t)group->rank * CLAB_LANES + lane];
-            endpoint->receive[r * CLAB_LANES + lane].queue = &endpoint->area->queues[r * CLAB_LANES + lane];
-        }
-    }
+    find_queues(endpoint, all);
     endpoint->board = (char *)endpoint->peer_areas[0] + board;
     free(all);
     *endpoint_p = &endpoint->base;
