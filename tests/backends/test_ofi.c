@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the ofi backend promises beyond what all backends do (test_conformance.c): an endpoint can be closed at once,
-// and what was sent arrives all the same; messages that nobody receives yet keep no others from coming; registrations
-// cover what is used, and nothing longer than that.
+// and what was sent arrives all the same; messages that nobody receives yet keep no others from coming.
 // - CLAB_OFI_JOBS and CLAB_OFI_COMMS (3 and 40 unless told) say how often endpoints are opened and closed at once.
 
 #include "tests/fixtures/load_libfabric.h"
@@ -10,143 +9,8 @@
 
 #ifdef HAVE_LIBFABRIC
 
-#include "backends/ofi/registrations.h"
 #include "backends/ofi/wire.h"
 #include "core/comm/job.h"
-
-// ---- registrations -------------------------------------------------------------------------------------------
-
-// What a registrar has been told.
-struct fake_registrar {
-    int entered, left, refuse; // refuse: with this error
-    const void *start;         // of the last
-    size_t bytes;
-};
-
-static int enter(void *of, const void *start, size_t bytes, void **handle_p)
-{
-    struct fake_registrar *fake = of;
-    if (fake->refuse)
-        return fake->refuse;
-    fake->entered++;
-    fake->start = start;
-    fake->bytes = bytes;
-    *handle_p = fake;
-    return CLAB_OK;
-}
-
-static void leave(void *of, void *handle)
-{
-    struct fake_registrar *fake = of;
-    assert_ptr_equal(handle, fake);
-    fake->left++;
-}
-
-static char memory[4096];
-
-static void test_memory_that_is_held_is_registered_once(void **state)
-{
-    (void)state;
-    struct fake_registrar fake = {0};
-    struct ofi_registrations all;
-    struct ofi_registration *first, *second;
-    ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
-    for (int i = 3; i >= 0; i--) // in no order
-        assert_int_equal(ofi_registrations_hold(&all, memory + 1024 * i, 1024), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory + 1024, 1024, &first), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory + 2047, 1, &second), CLAB_OK);
-    assert_ptr_equal(first, second);
-    assert_ptr_equal(first->start, memory + 1024);
-    assert_int_equal(fake.entered, 4);
-    ofi_registrations_drop(&all, first);
-    ofi_registrations_drop(&all, second);
-    assert_int_equal(fake.left, 0);
-    for (int i = 0; i < 4; i++)
-        ofi_registrations_let_go(&all, memory + 1024 * i);
-    assert_int_equal(fake.left, 4);
-    ofi_registrations_finish(&all);
-}
-
-static void test_other_memory_is_registered_while_it_is_used(void **state)
-{
-    (void)state;
-    struct fake_registrar fake = {0};
-    struct ofi_registrations all;
-    struct ofi_registration *whole, *part, *across;
-    ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
-    assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory + 2048, 1000, &whole), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory + 2548, 500, &part), CLAB_OK);
-    assert_ptr_equal(whole, part);
-    assert_int_equal(ofi_registrations_use(&all, memory + 1000, 48, &across), CLAB_OK); // held in part only
-    assert_int_equal(fake.entered, 3);
-    assert_ptr_equal(fake.start, memory + 1000);
-    ofi_registrations_drop(&all, whole);
-    assert_int_equal(fake.left, 0);
-    ofi_registrations_drop(&all, part);
-    assert_int_equal(fake.left, 1);
-    assert_int_equal(ofi_registrations_use(&all, memory + 2048, 10, &whole), CLAB_OK); // anew
-    assert_int_equal(fake.entered, 4);
-    ofi_registrations_drop(&all, across);
-    ofi_registrations_drop(&all, whole);
-    assert_int_equal(fake.left, 3);
-    ofi_registrations_finish(&all);
-    assert_int_equal(fake.left, 4);
-}
-
-static void test_memory_that_is_let_go_stays_registered_until_it_is_dropped(void **state)
-{
-    (void)state;
-    struct fake_registrar fake = {0};
-    struct ofi_registrations all;
-    struct ofi_registration *used;
-    ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
-    assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory, 1024, &used), CLAB_OK);
-    ofi_registrations_let_go(&all, memory);
-    ofi_registrations_let_go(&all, memory + 64); // which nobody holds
-    assert_int_equal(fake.left, 0);
-    ofi_registrations_drop(&all, used);
-    assert_int_equal(fake.left, 1);
-    ofi_registrations_finish(&all);
-}
-
-static void test_what_is_added_is_registered_though_it_is_held(void **state)
-{
-    (void)state;
-    struct fake_registrar fake = {0};
-    struct ofi_registrations all;
-    struct ofi_registration *added, *used;
-    ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
-    assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
-    assert_int_equal(ofi_registrations_add(&all, memory + 64, 64, &added), CLAB_OK);
-    assert_int_equal(fake.entered, 2);
-    ofi_registrations_drop(&all, added);
-    assert_int_equal(fake.left, 1);
-    assert_int_equal(ofi_registrations_add(&all, memory + 2048, 1024, &added), CLAB_OK);
-    assert_int_equal(ofi_registrations_use(&all, memory + 2048, 100, &used), CLAB_OK); // found
-    assert_ptr_equal(used, added);
-    assert_int_equal(fake.entered, 3);
-    ofi_registrations_drop(&all, added);
-    assert_int_equal(fake.left, 1);
-    ofi_registrations_drop(&all, used);
-    assert_int_equal(fake.left, 2);
-    ofi_registrations_finish(&all);
-}
-
-static void test_a_registrar_may_refuse(void **state)
-{
-    (void)state;
-    struct fake_registrar fake = {.refuse = CLAB_ESYS};
-    struct ofi_registrations all;
-    struct ofi_registration *used = NULL;
-    ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
-    assert_int_equal(ofi_registrations_hold(&all, memory, 64), CLAB_ESYS);
-    assert_int_equal(ofi_registrations_use(&all, memory, 64, &used), CLAB_ESYS);
-    assert_null(used);
-    ofi_registrations_finish(&all);
-    assert_int_equal(fake.left, 0);
-}
 
 // ---- names on the wire ---------------------------------------------------------------------------------------
 
@@ -494,11 +358,6 @@ static void test_an_unknown_interface_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_that_is_held_is_registered_once),
-        cmocka_unit_test(test_other_memory_is_registered_while_it_is_used),
-        cmocka_unit_test(test_memory_that_is_let_go_stays_registered_until_it_is_dropped),
-        cmocka_unit_test(test_what_is_added_is_registered_though_it_is_held),
-        cmocka_unit_test(test_a_registrar_may_refuse),
         cmocka_unit_test(test_numbers_wrap),
         cmocka_unit_test(test_immediate_data_keep_call_and_bytes),
         cmocka_unit_test(test_endpoints_share_no_tags),
