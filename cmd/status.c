@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/log.h"
 
 int command_status(int err)
 {
@@ -15,6 +16,9 @@ int command_status(int err)
     case CLAB_ENOENT:
     case CLAB_EPARSE: return STATUS_USAGE;
     case CLAB_EUNSUPPORTED: return STATUS_LACKING;
+    case CLAB_ENOMEM: // who finds it has no memory to say more, and mostly says nothing
+        clab_error("there is too little memory for this (`free -h` says how much; `ulimit -v` may limit it)");
+        return EXIT_FAILURE;
     default: return EXIT_FAILURE;
     }
 }

@@ -21,6 +21,13 @@ says_that_addresses_are_limited() {
     grep -q 'ulimit -v' <<<"$why"
 }
 
+# Where only the last to know of it says so.
+says_so_of_a_command_alone() {
+    why="$(ulimit -v 60000 && timeout 20 "$commlab" sim alltoall --algo pairwise --ranks 512 --net 10gbe --engine full \
+        --trace "$scratch/t.json" 2>&1)" && return 1
+    grep -q 'ulimit -v' <<<"$why"
+}
+
 group=/sys/fs/cgroup/memory/commlab-test-$$ # of version 1
 limit=memory.limit_in_bytes
 [ -d /sys/fs/cgroup/memory ] || group=/sys/fs/cgroup/commlab-test-$$ limit=memory.max
@@ -41,7 +48,7 @@ says_that_the_system_has_killed() {
     grep -q 'was killed by signal 9 (Killed): the system has ended a process for lack of memory' <<<"$why"
 }
 
-check_each says_that_files_are_limited says_that_addresses_are_limited
+check_each says_that_files_are_limited says_that_addresses_are_limited says_so_of_a_command_alone
 if mkdir "$group" 2>/dev/null && echo 300M 2>/dev/null >"$group/$limit"; then
     check_each says_what_the_group_has_left says_that_the_system_has_killed
     sleep 0.2
