@@ -11,7 +11,8 @@
 #include <seccomp.h>
 #include <unistd.h>
 
-// Of other processes, of the kernel, services that listen (sockets), and ways around a filter.
+// Of other processes, of the kernel, services that listen (sockets), ways around a filter, and memory that counts as no
+// process's.
 static const int never[] = {
     SCMP_SYS(ptrace),      SCMP_SYS(mount),           SCMP_SYS(umount2),         SCMP_SYS(pivot_root),
     SCMP_SYS(chroot),      SCMP_SYS(unshare),         SCMP_SYS(setns),           SCMP_SYS(bpf),
@@ -22,7 +23,8 @@ static const int never[] = {
     SCMP_SYS(acct),        SCMP_SYS(quotactl),        SCMP_SYS(open_by_handle_at), SCMP_SYS(setpriority),
     SCMP_SYS(socket),      SCMP_SYS(pidfd_open),      SCMP_SYS(pidfd_send_signal), SCMP_SYS(pidfd_getfd),
     SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(kcmp),
-    SCMP_SYS(migrate_pages), SCMP_SYS(move_pages),    SCMP_SYS(ioprio_set),
+    SCMP_SYS(migrate_pages), SCMP_SYS(move_pages),    SCMP_SYS(ioprio_set),      SCMP_SYS(memfd_create),
+    SCMP_SYS(shmget),
 };
 
 // Those that reach another process by its number. The program's own comes first; 0 is itself, for those that change limits

@@ -9,9 +9,9 @@
 // - Always: a deadline; limits of processor time, of memory, of processes, and of the size of files (setrlimit, and a watch
 //   that looks 50 times a second); a session of its own; all that it started is ended with it, also what has detached itself.
 // - Where the kernel has them, each by itself: no file outside `folder` is written, and, if wanted, none is read but the
-//   system's (Landlock, Linux 5.13); no sockets, no signals to other processes, no mounts, tracing or namespaces (seccomp, by
-//   libseccomp); processes, network and shared memory of its own (namespaces); another user than root's, if root may and
-//   that user reads the program.
+//   system's (Landlock, Linux 5.13); no sockets, no memory that no process holds, no signals to other processes, no mounts,
+//   tracing or namespaces (seccomp, by libseccomp); processes, network and shared memory of its own (namespaces); another
+//   user than root's, if root may and that user reads the program.
 // - sandbox_walls says which of these there are: a grade is the same with all and with none, a guest is not.
 // - Without Landlock, it does not hide files that its user can read. It does not make times equal.
 // - Sources: landlock(7), seccomp(2), user_namespaces(7), setrlimit(2).
