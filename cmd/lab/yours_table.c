@@ -71,7 +71,8 @@ static const char *error_text(double guess, double measured, const char *unit, c
     if (guess == measured || fabs(guess - measured) < 0.005 * fabs(measured))
         return "right";
     if (!strcmp(unit, "%"))
-        snprintf(text, WORDS, "%.2g points too %s", fabs(guess - measured), side);
+        snprintf(text, WORDS, fabs(guess - measured) < 10 ? "%.2g points too %s" : "%.0f points too %s",
+                 fabs(guess - measured), side);
     else if (!isfinite(factor))
         snprintf(text, WORDS, "too %s", side);
     else if (factor >= 2)

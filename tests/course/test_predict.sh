@@ -175,6 +175,15 @@ lab_compares() {
         grep -qx 'after,time/ring/8,4,s,0.0002,0.0004' <<<"$why" &&
         grep -qx 'crossover,time/by_hand:time/ring,4,B,512,1024' <<<"$why"
 }
+# Of all that there can be, 100 points, and not 1e+02.
+lab_says_points_in_full() {
+    anew
+    cp -rl "$build"/labs/02-* build/labs/
+    sed -i 's/^\[.*lab 02\]$/[.\/commlab lab 02 --backend sim]/' labs/02-no-overlap/predict.txt
+    run 0 predict 02 && sed -i 's/^before overlap *=/& 100 % #/' work/02/predict.txt && run 0 lab 02 --backend sim --no-sweep --no-plot || return 1
+    why=$(sed -n '/your predictions/,$p' "$scratch/out")
+    grep -q 'before overlap  *100 %  *0 %  *0 %  *100 points too high' <<<"$why"
+}
 lab_counts_what_was_locked() {
     predicted && run 0 "${on_sim[@]}" && fill 'before time/by_hand/8' '151 us' && run 0 "${on_sim[@]}" || return 1
     why=$(sed -n '/your predictions/,$p' "$scratch/out")
@@ -287,6 +296,6 @@ check_each card_prints_what_fit_measured card_is_what_labs_predict_with card_is_
     predict_copies_the_blanks predict_checks_the_file predict_names_the_line predict_holds_numbers_to_the_card \
     predict_knows_its_units predict_opens_an_editor
 check_having script asks_blank_by_blank
-check_each lab_says_how_to_predict lab_compares lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_locks_each_command lab_does_not_judge_other_work lab_refuses_a_mistake_first
+check_each lab_says_how_to_predict lab_compares lab_says_points_in_full lab_counts_what_was_locked lab_says_where_an_order_differs lab_takes_only_its_own lab_locks_each_command lab_does_not_judge_other_work lab_refuses_a_mistake_first
 check_having gnuplot figure_has_your_mark figure_lies_beside_other_results each_figure_has_your_mark
 exit $failed
