@@ -124,7 +124,7 @@ static double algbw(const struct bench_row *row, const struct bench_result *resu
 
 static double busbw(const struct bench_row *row, const struct bench_result *result)
 {
-    return algbw(row, result) * bench_bus_factor(row->problem.collective, row->problem.nranks);
+    return algbw(row, result) * bench_row_factor(row);
 }
 
 static bool has_time(const struct bench_result *result)

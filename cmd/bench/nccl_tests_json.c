@@ -160,8 +160,7 @@ static void add_placement(const struct bench_row *row, const struct bench_result
     const double rate = (double)bench_bytes(row) / result->time.seconds / 1e9;
     clab_json_add(object, "time", clab_cell_real(1e6 * result->time.seconds));
     clab_json_add(object, "alg_bw", clab_cell_real(rate));
-    clab_json_add(object, "bus_bw",
-                  clab_cell_real(rate * bench_bus_factor(row->problem.collective, row->problem.nranks)));
+    clab_json_add(object, "bus_bw", clab_cell_real(rate * bench_row_factor(row)));
     clab_json_add(object, "nwrong", result->wrong < 0 ? clab_cell_none() : clab_cell_integer(result->wrong));
 }
 

@@ -73,7 +73,16 @@ says_what_custom_makes() {
         grep -qx '#   rank 2, chunks 0 to 1: chunks 0 to 1 of rank 1' "$scratch/out" &&
         ! grep -q 'rank 0, chunk' "$scratch/out"
 }
+# Nobody knows what a collective of one's own must carry: its bus bandwidth is the other one, in each format.
+custom_has_one_bandwidth() {
+    run 0 bench --msccl "$files/custom.xml" -b 1M -e 1M --seconds 0.02s --in-place 0 --format nccl-tests \
+        --json "$scratch/custom.json" --json-format nccl-tests || return 1
+    why="$(cat "$scratch/out") $(cat "$scratch/custom.json")"
+    awk '/^ *1048576 / { ok = $7 == $8 } END { exit !ok }' "$scratch/out" &&
+        [ "$(grep -o '_bw": *[0-9.e+]*' "$scratch/custom.json" | sed 's/.* //' | sort -u | wc -l)" -eq 1 ]
+}
 check says_what_custom_makes
+check custom_has_one_bandwidth
 check refuses_average_of_custom refuses 2 "has no average" bench --msccl "$files/custom.xml" -o avg
 
 # wrong NAME LINE WORDS STATUS
