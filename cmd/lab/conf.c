@@ -91,6 +91,7 @@ static const struct field {
     {"headline", TEXT, offsetof(struct lab_conf, headline), true},
     {"backends", WORDS, offsetof(struct lab_conf, backends), true},
     {"ranks", NUMBER, offsetof(struct lab_conf, ranks), true},
+    {"least_ranks", NUMBER, offsetof(struct lab_conf, least_ranks), false},
     {"pairs", NUMBER, offsetof(struct lab_conf, pairs), true},
     {"options", WORDS, offsetof(struct lab_conf, options), false},
     {"sizes", NUMBERS, offsetof(struct lab_conf, sizes), false},

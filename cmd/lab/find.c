@@ -42,11 +42,11 @@ static int list(const char *root, struct lab_words *folders)
     return err;
 }
 
-// "07", "7", or the folder's whole name.
+// "07", "7", the folder's whole name, or what stands behind its number.
 static bool is_meant(const char *folder, const char *id)
 {
     int number = -1;
-    return !strcmp(folder, id) || (clab_parse_int(id, 0, 99, &number) == CLAB_OK && number == atoi(folder));
+    return !strcmp(folder, id) || !strcmp(folder + strcspn(folder, "-") + 1, id) || (clab_parse_int(id, 0, 99, &number) == CLAB_OK && number == atoi(folder));
 }
 
 static bool is_wanted(const char *folder, const char *id)

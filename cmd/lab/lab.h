@@ -120,7 +120,7 @@ struct lab_conf {
     char *id, *title;          // "07"
     char *headline;            // what the row `ratio` compares: the last quantity that begins so
     struct lab_words backends; // that it runs on
-    int ranks, pairs;
+    int ranks, least_ranks, pairs; // least_ranks: fewer show nothing; 0: any number does
     struct lab_words options, sizes, iterations; // the programs' arguments, in this order
     struct lab_words sweep; // other numbers of ranks, with `sweep_iterations` in place of `iterations`
     struct lab_words sweep_iterations;

@@ -146,6 +146,11 @@ int lab_request_apply(const struct lab_request *r, struct lab_conf *conf)
     }
     conf->pairs = r->pairs ? r->pairs : conf->pairs;
     conf->ranks = r->ranks ? r->ranks : conf->ranks;
+    if (conf->ranks < conf->least_ranks) {
+        clab_error("lab: -n %d: lab %s compares how ranks work together; type -n %d or more", conf->ranks, conf->id,
+                   conf->least_ranks);
+        return CLAB_EINVAL;
+    }
     return CLAB_OK;
 }
 

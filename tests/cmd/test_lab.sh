@@ -423,6 +423,8 @@ programs_name_what_is_odd() {
     return $result
 }
 refuses_no_ranks() { lab_refuses 2 "-n '0'" 07 -n 0; }
+# Said at once, not when the figure can not be drawn. A lab's name does without its number.
+refuses_a_rank_alone() { lab_refuses 2 '-n 1: lab 07 compares how ranks work together; type -n 2 or more' ring-vs-tree -n 1; }
 refuses_no_pairs() { lab_refuses 2 "--pairs '0'" 07 --pairs 0; }
 refuses_bad_sizes() { lab_refuses 2 "--sizes '8,x'" 07 --sizes 8,x && lab_refuses 2 "--sizes ''" 07 --sizes ''; }
 refuses_iterations_of_a_lab_without() { lab_refuses 2 'lab 07 has none' 07 --iterations 1; }
@@ -449,7 +451,7 @@ check_each runs_lab_01 runs_lab_07 runs_labs_00_and_06 goes_on_without_a_broken_
     names_files_as_seen_from_here says_that_few_pairs_have_ranges says_that_a_sweep_of_few_pairs_has_ranges \
     has_at_most_120_columns says_which_package_draws \
     report_leaves_no_folder_when_it_is_ended report_leaves_no_gnuplot_when_it_is_ended reports_nothing_without_results \
-    lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_no_pairs refuses_bad_sizes \
+    lists_the_labs programs_have_help programs_name_what_is_odd refuses_no_ranks refuses_a_rank_alone refuses_no_pairs refuses_bad_sizes \
     refuses_iterations_of_a_lab_without refuses_unknown_backends refuses_unknown_networks refuses_unknown_options \
     refuses_unwritable_results
 if lacks gloo && lacks libfabric; then
