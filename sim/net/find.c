@@ -119,6 +119,7 @@ static void say_there_is_none(const char *name, const char *path)
         }
     if (files)
         closedir(files);
+    clab_nearest_offer(&nearest, profile_name);
     clab_error("no network '%s'%s: there is no %s; `commlab nets` lists those there are", name,
                clab_nearest_hint(&nearest), path);
 }

@@ -259,7 +259,9 @@ static void test_net_says_what_is_not_there(void **state)
     struct clab_net *net = NULL;
     const char *logged;
     assert_int_equal(load("tin-cans", &net, &logged), CLAB_ENOENT);
-    assert_text_has(logged, "no network 'tin-cans'");
+    assert_text_has(logged, "no network 'tin-cans': ");
+    assert_int_equal(load("machin", &net, &logged), CLAB_ENOENT);
+    assert_text_has(logged, "did you mean 'machine'?");
     assert_int_equal(load("/nowhere/x.net", &net, &logged), CLAB_ENOENT);
     assert_text_has(logged, "/nowhere/x.net");
     assert_int_equal(load("flat", &net, &logged), CLAB_ENOENT);
