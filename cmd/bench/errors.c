@@ -87,8 +87,8 @@ static void print_errors(const struct bench *bench, const struct sample samples[
     if (disturbed)
         printf("%d rows: other programs took the cores; run again while nothing else runs\n", disturbed);
     if (isnan(repeated) && !bench->options->backend->time->is_exact)
-        printf("fewer than %d rows were measured again with their cores in the same place: the noise floor is that of "
-               "intervals alone\n",
+        printf("the noise floor is that of intervals: fewer than %d rows were measured twice with their cores in the same "
+               "place\n",
                FEWEST_PAIRS);
     printf("prediction: median |error| %.1f %%, p95 %.1f %%, noise floor %.1f %%\n",
            100 * clab_quantile(room, predicted, 0.5), 100 * clab_quantile(room, predicted, 0.95),

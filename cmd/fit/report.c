@@ -339,13 +339,13 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
 // No alpha and beta: those of the profile are of other messages than the card's, with which people compute.
 static void say(const struct placement *p, const char *path)
 {
-    char text[CLAB_TEXT], line[CLAB_TEXT + 8] = "", noise[CLAB_TEXT] = "not known";
+    char text[CLAB_TEXT], line[CLAB_TEXT + 32] = "", noise[CLAB_TEXT] = "not known";
     const struct clab_net *net = &p->fit.median;
     if (net->probed.line > 0)
-        snprintf(line, sizeof line, "line %s, ", clab_seconds_text(net->probed.line, text));
+        snprintf(line, sizeof line, "the shortest message takes %s; ", clab_seconds_text(net->probed.line, text));
     if (p->noise > 0)
         snprintf(noise, sizeof noise, "%.1f %%", 100 * p->noise);
-    printf("%s: %s%d round%s, noise floor %s\n", path, line, p->nrounds, p->nrounds == 1 ? "" : "s", noise);
+    printf("%s: %s%d round%s of probes, noise floor %s\n", path, line, p->nrounds, p->nrounds == 1 ? "" : "s", noise);
 }
 
 static int write_placement(const struct fit_session *s, struct placement *p, const char *path)
