@@ -56,6 +56,10 @@ size_text(bytes) = bytes >= 2**30 ? sprintf("%.4g GiB", bytes / 2.0**30) : bytes
     : bytes >= 1024 ? sprintf("%.4g KiB", bytes / 1024.0) : sprintf("%g B", bytes)
 time_text(s) = s >= 1000 ? sprintf("%.0f s", s) : s >= 1 ? sprintf("%.3g s", s) : s >= 1e-3 ? sprintf("%.3g ms", 1e3 * s) \
     : s >= 1e-6 ? sprintf("%.3g µs", 1e6 * s) : sprintf("%.3g ns", 1e9 * s)
+# Two digits that count, never as 1.1e+03: "5.3", "58", "530", "1,100".
+grouped(n) = n < 1000 ? sprintf("%.0f", n) : grouped(floor(n / 1000)).sprintf(",%03.0f", n - 1000 * floor(n / 1000))
+decade(v) = 10.0 ** (floor(log10(v)) - 1)
+two_digits(v) = v < 99.5 ? sprintf("%.2g", v) : grouped(decade(v) * floor(v / decade(v) + 0.5))
 factor_text(f) = sprintf(f >= 10 ? "%.0f" : "%.1f", f)
 size_axis = "set logscale x 2; set xtics ("
 do for [i = 1:11] { size_axis = size_axis.sprintf("%s'%s' %d", i > 1 ? ", " : "", size_text(8**i), 8**i) }

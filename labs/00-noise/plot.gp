@@ -19,10 +19,10 @@ stats csv using (pairs("after") > 0 && $8 >= 5 ? pairs("after") : 0) nooutput na
 stats csv using (pairs("after") > WIDE_max ? pairs("after") : 1e9) nooutput name "NARROW"
 # The title gives an interval that is wide.
 stats csv using (is_row("before", "difference") ? $9 : NaN) nooutput name "ONE_LOW"
-between = ONE_HIGH_max > 1.5 * ONE_LOW_max ? sprintf(" (%.2g to %.2g)", ONE_LOW_max, ONE_HIGH_max) : ""
+between = ONE_HIGH_max > 1.5 * ONE_LOW_max ? sprintf(" (%s to %s)", two_digits(ONE_LOW_max), two_digits(ONE_HIGH_max)) : ""
 enough = NARROW_min < 1e9 ? int(NARROW_min) : 0
 finding = I_max == 0 ? "In virtual time all runs of one program are equal: one timing is enough" \
-    : sprintf("Two single timings of the same program differ by %.2g %%%s; ", ONE_max, between) \
+    : sprintf("Two single timings of the same program differ by %s %%%s; ", two_digits(ONE_max), between) \
       .(enough ? sprintf("%d pairs are enough to see 5 %%", enough) : sprintf("%.0f pairs are too few to see 5 %%", N_max))
 # The A/A test itself: B / A of the same call, and whether its interval holds what is true.
 holds_one = aa(9) <= 1 && aa(10) >= 1
@@ -53,7 +53,7 @@ do for [terminal in terminals] {
     set xrange [0.7 : 1.6 * most_with(N_max, "after", "pairs_for_5pct")]
     if (I_max > 0) {
         set logscale y 10
-        set ytics ("0.01" 0.01, "0.02" 0.02, "0.05" 0.05, "0.1" 0.1, "0.2" 0.2, "0.5" 0.5, "1" 1, "2" 2, "5" 5, "10" 10, "20" 20, "50" 50, "100" 100, "1000" 1000)
+        set ytics ("0.01" 0.01, "0.02" 0.02, "0.05" 0.05, "0.1" 0.1, "0.2" 0.2, "0.5" 0.5, "1" 1, "2" 2, "5" 5, "10" 10, "20" 20, "50" 50, "100" 100, "1,000" 1e3, "10,000" 1e4, "100,000" 1e5)
         most = I_max > 5 ? I_max : 5
         most = most_with(most_with(ONE_HIGH_max > most ? ONE_HIGH_max : most, "before", "difference"), "after", "interval/")
         set yrange [0.5 * least_with(least_with(I_min, "before", "difference"), "after", "interval/") : 2 * most]
