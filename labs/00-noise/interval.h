@@ -41,6 +41,19 @@ static inline double half_interval_pct(const double ratios[], int n, double sort
     return 100 * (sorted[n - 1 - low] - sorted[low]) / 2;
 }
 
+// The fewest of n pairs from which on the interval stays below the change to see. If it is wider after all of them: how
+// many pairs make it that narrow, as it falls by 1 / sqrt(pairs). In virtual time it is 0, and one pair is enough.
+static inline double pairs_to_see(const double ratios[], int n, double sorted[])
+{
+    const double scale = half_interval_pct(ratios, n, sorted) / change_to_see;
+    int pairs = n;
+    if (scale == 0 || scale >= 1)
+        return scale == 0 ? 1 : ceil(n * scale * scale);
+    while (pairs > FEWEST && half_interval_pct(ratios, pairs - 1, sorted) < change_to_see)
+        pairs--;
+    return pairs;
+}
+
 // Half of the range that holds 95 of 100 ratios.
 static inline double spread_pct(const double sorted[], int n)
 {
@@ -56,22 +69,20 @@ static inline void report_ratio(struct clab_comm *comm, double ratio)
 }
 
 // Report the intervals of B / A after each number of pairs, its median after the last, how far single ratios lie apart,
-// and how many pairs it takes to see a change of 5 %: the interval falls as 1 / sqrt(pairs).
+// and how many pairs it takes to see a change of 5 %.
 //   ratios: (pairs of the last test), in the order in which they were measured
 static inline void report_ratios(struct clab_comm *comm, const double ratios[], const struct tests *tests)
 {
     const int most = tests->pairs[tests->n - 1];
-    double interval = 0, *sorted = malloc((size_t)most * sizeof *sorted);
+    double *sorted = malloc((size_t)most * sizeof *sorted);
     must(sorted ? CLAB_OK : CLAB_ENOMEM);
-    for (int i = 0; i < tests->n; i++) {
-        interval = half_interval_pct(ratios, tests->pairs[i], sorted);
-        lab_report(comm, "%", &(double){interval}, 1, "interval/%d", tests->pairs[i]);
-    }
-    const double spread = spread_pct(sorted, most), scale = interval / change_to_see;
+    for (int i = 0; i < tests->n; i++)
+        lab_report(comm, "%", &(double){half_interval_pct(ratios, tests->pairs[i], sorted)}, 1, "interval/%d",
+                   tests->pairs[i]);
+    const double spread = spread_pct(sorted, most);
     report_ratio(comm, sorted[most / 2]);
     lab_report(comm, "%", &(double){spread}, 1, "spread");
-    lab_report(comm, "pairs", &(double){interval > 0 ? fmax(FEWEST, ceil(most * scale * scale)) : 1}, 1,
-               "pairs_for_5pct");
+    lab_report(comm, "pairs", &(double){pairs_to_see(ratios, most, sorted)}, 1, "pairs_for_5pct");
     if (spread == 0 && clab_comm_rank(comm) == 0)
         printf("no spread: virtual time is computed, so one timing is enough\n");
     free(sorted);

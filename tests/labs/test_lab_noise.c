@@ -66,12 +66,32 @@ static void test_half_of_the_interval_is_in_percent(void **state)
     assert_true(fabs(half_interval_pct(ratios, 50, sorted) - 7.5) < 1e-9);
 }
 
+// The first `wide` of n ratios are 1.2 and 0.8 in turn; the others differ from 1 by `narrow`.
+static double pairs_of(int wide, double narrow, int n)
+{
+    double ratios[MOST], sorted[MOST];
+    for (int i = 0; i < n; i++)
+        ratios[i] = 1 + (i % 2 ? -1 : 1) * (i < wide ? 0.2 : narrow);
+    return pairs_to_see(ratios, n, sorted);
+}
+
+// Of ten ratios that are wide apart, five lie at each end: 20 pairs leave out five there, 19 leave out four.
+static void test_the_pairs_to_see_are_those_from_which_on_the_interval_stays_narrow(void **state)
+{
+    (void)state;
+    assert_true(pairs_of(10, 0.001, 400) == 20);
+    assert_true(pairs_of(0, 0.001, 400) == FEWEST);
+    assert_true(pairs_of(400, 0, 400) == 400 * 16); // 20 % is 4 times 5 %
+    assert_true(pairs_of(0, 0, 400) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_interval_of_the_lab_covers_with_95_percent),
         cmocka_unit_test(test_the_interval_of_the_lab_is_hardly_wider_than_it_must_be),
         cmocka_unit_test(test_half_of_the_interval_is_in_percent),
+        cmocka_unit_test(test_the_pairs_to_see_are_those_from_which_on_the_interval_stays_narrow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
