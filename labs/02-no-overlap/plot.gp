@@ -29,6 +29,8 @@ finding = ratio_low > 1 && ratio_low > compute("before") / compute("after") \
     : parted("forward") || parted("backward") \
     ? sprintf("Computation alone took %.3g ms before and %.3g ms after: these runs cannot show overlap", compute("before"), compute("after")) \
     : is_alone ? sprintf("No measurable gain by overlap (%.2f times as fast): both cores compute, and none is free to move gradients", ratio) \
+    : ratio_low > 1 ? sprintf("The step is %.2f times as fast (%.3g to %.3g), and computation alone %.2f times: these runs cannot show overlap", \
+        ratio, ratio_low, ratio_high, compute("before") / compute("after")) \
     : sprintf("No measurable gain by overlap: %.2f times as fast, 95 %% interval %.3g to %.3g", ratio, ratio_low, ratio_high)
 net = manifest("net") eq "none" ? "" : sprintf(", network %s", manifest("net"))
 subject = sprintf("a training step of %d ranks, backend %s%s%s", \
