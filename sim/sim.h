@@ -53,6 +53,7 @@ struct clab_sim_options {
     size_t footprint;      // bytes all ranks touch together; 0: what this problem's programs touch, or, if they are
                            // long, the ranks' in, out and scratch memory
     size_t core_footprint; // of them what one core touches; 0: the same, or not known
+    size_t core_writes;    // and what it writes
     // Such a call has just ended: no port has anything left to let go ahead (net.h, burst), and what it wrote in place
     // is fresh.
     bool busy;

@@ -329,6 +329,7 @@ static void describe(const struct fit_session *s, struct placement *p, struct cl
              p->nrounds, p->nrounds == 1 ? "" : "s");
     net->ranks_per_node = s->across ? 1 : RANKS_PER_NODE;
     net->cores_per_node = s->machine.cores;
+    net->first_cache = s->machine.l1d_bytes;
     net->core_cache = s->machine.l2_bytes;
     net->shared_cache = s->machine.l3_bytes;
     net->noise = p->noise;

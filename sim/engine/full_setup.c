@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memory of the full engine, and what it finds out about its problem and network before it begins.
 
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -237,6 +239,33 @@ static size_t largest_within(const struct clab_net *net)
     return largest;
 }
 
+// A copy or a pull keeps what it writes in the core's first cache, over and over, and streams what it reads: that cache
+// holds all of it, or nothing. So a byte costs no more than in the largest level whose probes write less than the cache
+// holds, or no less than in the next one. `part`: of a level's bytes, what its probe writes.
+static double held(const struct clab_net *net, size_t cost, double value, size_t written, double part)
+{
+    int above = 0;
+    while (above < net->nlevels && (double)net->levels[above].bytes * part < (double)net->first_cache)
+        above++;
+    if (above == 0 || above == net->nlevels)
+        return value;
+    const double low = *(const double *)((const char *)&net->levels[above - 1] + cost);
+    const double high = *(const double *)((const char *)&net->levels[above] + cost);
+    return written < net->first_cache ? fmin(value, low) : fmax(value, high);
+}
+
+static void hold(const struct clab_net *net, size_t written, struct clab_level *level)
+{
+    static const double parts[CLAB_LOADS] = {0.5, 0.25};
+    const double shared = level->copy_shared[CLAB_BOTH] - level->copy[CLAB_BOTH];
+    for (int load = 0; load < CLAB_LOADS; load++) {
+        const size_t copy = offsetof(struct clab_level, copy[load]), pull = offsetof(struct clab_level, pull[0][load]);
+        level->copy[load] = held(net, copy, level->copy[load], written, parts[load]);
+        level->pull[CLAB_KEPT][load] = held(net, pull, level->pull[CLAB_KEPT][load], written, parts[load]);
+    }
+    level->copy_shared[CLAB_BOTH] = level->copy[CLAB_BOTH] + shared;
+}
+
 // What a byte costs. A level's footprint is what two ranks touch. Where a core's own cache decides, only what that core
 // touches counts. In a level's probes one core that works alone touches all of the footprint. If both work, each
 // touches half of it; if they add, three fifths. Less than that cache costs no more than the largest level that it holds.
@@ -275,6 +304,8 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->costs = (struct loggp_costs){.ticks = ticks_for(clab_engine_estimate(s->problem, s->algorithm, net, options)),
                                     .net = net};
     s->level = level_of(net, options);
+    if (net->first_cache > 0 && options->core_footprint > 0)
+        hold(net, options->core_writes, &s->level);
     s->call_cost = ticks_round(s->costs.ticks, net->call);
     s->compute = ticks_round(s->costs.ticks, options->compute);
     s->delays = options->delays;

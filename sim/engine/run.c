@@ -55,6 +55,7 @@ static int find_footprint(const struct clab_problem *p, const struct clab_algori
     if (err == CLAB_OK) {
         options->footprint = touched.all;
         options->core_footprint = touched.core;
+        options->core_writes = touched.written;
     }
     return err == CLAB_EUNSUPPORTED ? CLAB_OK : err;
 }

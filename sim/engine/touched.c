@@ -60,14 +60,22 @@ static size_t count_elements(struct pieces *pieces)
     return sum;
 }
 
-// What the rank's core touches of its own memory. Beside that it reads what it receives from peers' memory.
-static void add_own(struct pieces *pieces)
+// What the rank's core writes.
+static void add_written(struct pieces *pieces)
+{
+    const struct clab_program *program = pieces->program;
+    for (const struct clab_move *m = program->moves; m < program->moves + program->nmoves; m++)
+        if (m->op != CLAB_SEND)
+            add(pieces, m->dst, m->count);
+}
+
+// What it reads of its own memory. Beside that it reads what it receives from peers' memory.
+static void add_read(struct pieces *pieces)
 {
     const struct clab_program *program = pieces->program;
     for (const struct clab_move *m = program->moves; m < program->moves + program->nmoves; m++) {
         if (m->op == CLAB_SEND)
             continue;
-        add(pieces, m->dst, m->count);
         if (m->op != CLAB_RECV)
             add(pieces, m->src, m->count);
         if (m->combines)
@@ -84,16 +92,23 @@ static void add_sent(struct pieces *pieces)
             add(pieces, m->src, m->count);
 }
 
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static int add_program(const struct clab_program *program, size_t element_bytes, struct touched *touched)
 {
     struct pieces pieces = {program, calloc((size_t)program->nmoves * 3 + 1, sizeof *pieces.all), 0};
     if (!pieces.all)
         return CLAB_ENOMEM;
-    add_own(&pieces);
+    add_written(&pieces);
+    touched->written = most(touched->written, count_elements(&pieces) * element_bytes);
+    add_read(&pieces);
     const size_t core = (count_elements(&pieces) + program->elements_received) * element_bytes;
     add_sent(&pieces);
     touched->all += count_elements(&pieces) * element_bytes;
-    touched->core = core > touched->core ? core : touched->core;
+    touched->core = most(touched->core, core);
     free(pieces.all);
     return CLAB_OK;
 }
@@ -124,6 +139,7 @@ int touched_by(const struct clab_problem *problem, const struct clab_algorithm *
     }
     const size_t unseen = seen > 0 ? some.all / (size_t)seen * (size_t)(others - seen) : 0;
     *touched_p = (struct touched){.all = root.all + some.all + unseen,
-                                  .core = root.core > some.core ? root.core : some.core};
+                                  .core = most(root.core, some.core),
+                                  .written = most(root.written, some.written)};
     return CLAB_OK;
 }

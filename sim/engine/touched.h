@@ -10,6 +10,7 @@
 struct touched {
     size_t all;  // bytes: of all ranks' memory
     size_t core; // by the core that touches most: its own memory, and that of peers that it reads
+    size_t written; // by the core that writes most
 };
 
 // Those of the programs that the executor runs: the root's, and those of at most 15 other ranks, which stand for the rest.

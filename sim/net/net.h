@@ -140,7 +140,8 @@ struct clab_net {
     int machine_cores;             // that all nodes share, as containers of one machine do: rank r has core r modulo
                                    // this; 0: each node has its own
     double switch_cost;            // s of such a core from one rank's work to another's: fruitless polls and the switch
-    size_t core_cache;             // bytes of a core's own cache; 0: not said
+    size_t first_cache;            // bytes of a core's first cache; 0: not said
+    size_t core_cache;             // bytes of a core's own cache, the largest; 0: not said
     size_t shared_cache;           // bytes of the cache that cores share; 0: not said
     double gamma;                  // s/B reduced, where there are no levels
     double call;                   // s of a core to begin and end a collective

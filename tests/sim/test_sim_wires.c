@@ -177,27 +177,29 @@ static void test_sim_in_place_brings_home_what_both_have_read(void **state)
     clab_net_free(net);
 }
 
-static void assert_touched(enum clab_collective collective, const char *name, bool in_place, size_t all, size_t core)
+static void assert_touched(enum clab_collective collective, const char *name, bool in_place, size_t all, size_t core,
+                           size_t written)
 {
     const struct clab_problem problem = {.collective = collective, .nranks = 2, .lanes = 1, .count = 50};
     struct touched touched;
     assert_int_equal(touched_by(&problem, clab_algorithm_find(collective, name), in_place, 2, &touched), CLAB_OK);
     assert_int_equal(touched.all, all);
     assert_int_equal(touched.core, core);
+    assert_int_equal(touched.written, written);
 }
 
 static void test_sim_counts_each_touched_byte_once(void **state)
 {
     (void)state;
     // The root copies `in` to `out`; the other reads the former, and writes its `out`.
-    assert_touched(CLAB_BROADCAST, "flat", false, 300, 200);
+    assert_touched(CLAB_BROADCAST, "flat", false, 300, 200, 100);
     // In place the root's own block lies where it should: nobody touches it.
-    assert_touched(CLAB_GATHER, "flat", true, 200, 200);
-    assert_touched(CLAB_GATHER, "flat", false, 400, 400);
+    assert_touched(CLAB_GATHER, "flat", true, 200, 200, 100);
+    assert_touched(CLAB_GATHER, "flat", false, 400, 400, 200);
     // Each reads the other's block, and writes that one of its own.
-    assert_touched(CLAB_ALLGATHER, "ring", true, 400, 200);
+    assert_touched(CLAB_ALLGATHER, "ring", true, 400, 200, 100);
     // Each adds a half of its `in` and of the other's, and lets the other read its other half.
-    assert_touched(CLAB_REDUCE_SCATTER, "pairwise", false, 600, 300);
+    assert_touched(CLAB_REDUCE_SCATTER, "pairwise", false, 600, 300, 100);
 }
 
 // A core's own cache holds what that core touches: three buffers of a sum, as in a level of five thirds of that.
@@ -216,6 +218,28 @@ static void test_sim_prices_sums_by_what_a_core_touches(void **state)
     assert_true(seconds_of("pairwise", problem, net, options) == 40 + 20 + 8 * 600 + 30);
     net->core_cache = 800; // it holds none of that
     assert_true(seconds_of("pairwise", problem, net, options) == 40 + 20 + 80 * 600 + 30);
+    clab_net_free(net);
+}
+
+// A core's first cache holds what a pull writes, as in the level below, or not, as in the level above.
+static void test_sim_prices_pulls_by_what_a_core_writes(void **state)
+{
+    (void)state;
+    struct clab_net *net = two_cores();
+    struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 600};
+    net->nlevels = 2;
+    net->levels[0].bytes = 1000;
+    net->levels[1] = net->levels[0];
+    net->levels[1].bytes = 4000;
+    net->levels[1].pull[CLAB_KEPT][CLAB_ALONE] *= 3;
+    const double between = seconds_of("flat", problem, net, options);
+    net->first_cache = 601;
+    const double low = seconds_of("flat", problem, net, options);
+    net->first_cache = 600;
+    const double high = seconds_of("flat", problem, net, options);
+    assert_true(low < between && between < high);
+    assert_true(high - low == 600 * 2 * net->levels[0].pull[CLAB_KEPT][CLAB_ALONE]);
     clab_net_free(net);
 }
 
@@ -263,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_sim_adds_to_what_a_peer_has_read_at_its_price),
         cmocka_unit_test(test_sim_in_place_brings_home_what_both_have_read),
         cmocka_unit_test(test_sim_counts_each_touched_byte_once),
+        cmocka_unit_test(test_sim_prices_pulls_by_what_a_core_writes),
         cmocka_unit_test(test_sim_prices_sums_by_what_a_core_touches),
         cmocka_unit_test(test_sim_calls_overlap_where_no_one_waits),
         cmocka_unit_test(test_sim_two_levels_of_links),
