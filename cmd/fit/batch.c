@@ -17,8 +17,11 @@ static double time_turns(struct fit_ranks *r, const struct fit_task *task, int t
 {
     fit_meet(r);
     double begin = clab_now();
-    for (int i = 0; i < turns && !r->err; i++)
+    for (int i = 0; i < turns && !r->err; i++) {
         task->how->turn(r, task->bytes);
+        if (task->how->calls)
+            fit_turn_call(r, task->bytes);
+    }
     if (must_be_told(r, task))
         fit_tell(r);
     return (clab_now() - begin) / turns / task->how->messages;

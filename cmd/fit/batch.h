@@ -6,7 +6,17 @@
 
 // SUMS: one size of each segment. SMALL: all buffered sizes, and the smallest pulled ones. WIRE: up to the longest message
 // of a wire.
-enum sizes { SIZE_NONE, SIZE_LEAST, SIZES_SUMS, SIZES_EAGER, SIZES_BUFFERED, SIZES_SMALL, SIZES_WIRE, SIZES_LEVELS };
+enum sizes {
+    SIZE_NONE,
+    SIZE_LEAST,
+    SIZES_LANES,
+    SIZES_SUMS,
+    SIZES_EAGER,
+    SIZES_BUFFERED,
+    SIZES_SMALL,
+    SIZES_WIRE,
+    SIZES_LEVELS
+};
 
 struct fit_probe {
     enum clab_probe probe;
@@ -16,6 +26,7 @@ struct fit_probe {
     int part;     // of a level: the message is this part of its footprint (reason: fit.h)
     int messages; // one after another in a turn
     fit_turn *turn;
+    bool calls; // an empty call follows each turn, as where a program calls
 };
 
 enum {

@@ -22,53 +22,53 @@ enum { MOST_TURNS = 1 << 20 };
 // ---- the table -----------------------------------------------------------------------------------------------
 
 static const struct fit_probe memory_probes[] = {
-    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
-    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
-    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned},
-    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes_call},
-    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way_call},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_SUMS, 0, 1, fit_turn_one_way_reduce_call},
-    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip},
-    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange_call},
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
-    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way},
-    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange},
-    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh},
-    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 3, 1, fit_turn_one_way_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 5, 1, fit_turn_exchange_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh_reduce},
-    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 5, 1, fit_turn_exchange_fresh_reduce},
-    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add},
-    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add},
-    {CLAB_PROBE_HOME, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_home},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_sum_both},
-    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed},
-    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_exchange_summed},
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call, false},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages, false},
+    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned, false},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way, false}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZES_LANES, 0, CLAB_FIT_LANES, fit_turn_all_lanes, true},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 1, fit_turn_one_way, true},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_SUMS, 0, 1, fit_turn_one_way_reduce, true},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_SMALL, 0, 2, fit_turn_round_trip, false},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_SMALL, 0, 1, fit_turn_exchange, true},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy, false},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both, false},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way, true},
+    {CLAB_PROBE_PULL, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange, true},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh, false},
+    {CLAB_PROBE_PULL, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_fresh, true},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 3, 1, fit_turn_one_way_reduce, true},
+    {CLAB_PROBE_REDUCE, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 5, 1, fit_turn_exchange_reduce, true},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 2, fit_turn_round_trip_fresh_reduce, false},
+    {CLAB_PROBE_REDUCE, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 5, 1, fit_turn_exchange_fresh_reduce, true},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_add, true},
+    {CLAB_PROBE_ADD, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_add, true},
+    {CLAB_PROBE_HOME, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_exchange_home, true},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum, false},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_sum_both, false},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_one_way_summed, true},
+    {CLAB_PROBE_SUMMED, CLAB_FRESH, CLAB_BOTH, SIZES_LEVELS, 3, 1, fit_turn_exchange_summed, true},
     {.turn = NULL},
 };
 
 // A core copies and sums alone: the cost does not depend on the wire.
 static const struct fit_probe wire_probes[] = {
-    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call},
-    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages},
-    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned},
-    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 1, fit_turn_one_way}, // in bursts: time_post
-    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes},
-    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream},
-    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip},
-    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange},
-    {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip},     // rested: time_rested
-    {CLAB_PROBE_CARRY, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way},      // then looks on: time_carry
-    {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way_back}, // likewise: time_fetch
-    {CLAB_PROBE_FOUND, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 1, fit_turn_one_way_back},  // likewise: time_found
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy},
-    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum},
-    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both},
+    {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call, false},
+    {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages, false},
+    {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned, false},
+    {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 1, fit_turn_one_way, false}, // in bursts: time_post
+    {CLAB_PROBE_LANES, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, CLAB_FIT_LANES, fit_turn_lanes, false},
+    {CLAB_PROBE_STREAM, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, FIT_STREAM, fit_turn_stream, false},
+    {CLAB_PROBE_PINGPONG, CLAB_KEPT, CLAB_ALONE, SIZES_WIRE, 0, 2, fit_turn_round_trip, false},
+    {CLAB_PROBE_EXCHANGE, CLAB_KEPT, CLAB_BOTH, SIZES_WIRE, 0, 1, fit_turn_exchange, false},
+    {CLAB_PROBE_REST, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_round_trip, false}, // rested: time_rested
+    {CLAB_PROBE_CARRY, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way, false},  // then looks on: time_carry
+    {CLAB_PROBE_FETCH, CLAB_KEPT, CLAB_ALONE, SIZES_EAGER, 0, 1, fit_turn_one_way_back, false}, // likewise: time_fetch
+    {CLAB_PROBE_FOUND, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 1, fit_turn_one_way_back, false},  // likewise: time_found
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_copy, false},
+    {CLAB_PROBE_COPY, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_copy_both, false},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_ALONE, SIZES_LEVELS, 2, 1, fit_turn_sum, false},
+    {CLAB_PROBE_SUM, CLAB_KEPT, CLAB_BOTH, SIZES_LEVELS, 4, 1, fit_turn_sum_both, false},
     {.turn = NULL},
 };
 
@@ -103,6 +103,10 @@ static int sizes_of(enum sizes sizes, const struct fit_reach *reach, size_t out[
     switch (sizes) {
     case SIZE_NONE: out[n++] = 0; break;
     case SIZE_LEAST: out[n++] = 8; break;
+    case SIZES_LANES: // the least message, and the least that is pulled
+        out[n++] = 8;
+        out[n++] = p->pull_bytes;
+        break;
     case SIZES_SUMS: // all of which STREAM has, too
         out[n++] = p->inline_bytes / 16 * 8;
         for (size_t bytes = 96; bytes < p->pull_bytes; bytes *= bytes == 96 ? 2 : 4)

@@ -175,19 +175,9 @@ void fit_turn_one_way_back(struct fit_ranks *r, size_t bytes)
     else
         receive(r, r->y, bytes, NULL);
 }
-void fit_turn_one_way_call(struct fit_ranks *r, size_t bytes)
-{
-    one_way(r, bytes, NULL);
-    fit_turn_call(r, bytes);
-}
 void fit_turn_one_way_reduce(struct fit_ranks *r, size_t bytes)
 {
     one_way(r, bytes, r->x);
-}
-void fit_turn_one_way_reduce_call(struct fit_ranks *r, size_t bytes)
-{
-    fit_turn_one_way_reduce(r, bytes);
-    fit_turn_call(r, bytes);
 }
 void fit_turn_one_way_add(struct fit_ranks *r, size_t bytes)
 {
@@ -201,10 +191,38 @@ void fit_turn_lanes(struct fit_ranks *r, size_t bytes)
     r->lane = 0;
 }
 
-void fit_turn_lanes_call(struct fit_ranks *r, size_t bytes)
+// A look at each lane; how many are under way still.
+static int test_lanes(struct fit_ranks *r, struct clab_transfer *lanes[CLAB_FIT_LANES])
 {
-    fit_turn_lanes(r, bytes);
-    fit_turn_call(r, bytes);
+    int left = 0;
+    for (int i = 0; i < CLAB_FIT_LANES && !r->err; i++) {
+        bool done = lanes[i]->done;
+        if (!done)
+            r->err = r->comm->backend->test(r->comm->endpoint, lanes[i], 1, &done);
+        left += !done;
+    }
+    return left;
+}
+
+// As the executor does it: all lanes begin, and then a rank looks at each lane in turn.
+void fit_turn_all_lanes(struct fit_ranks *r, size_t bytes)
+{
+    const struct clab_backend *backend = r->comm->backend;
+    struct clab_transfer *lanes[CLAB_FIT_LANES];
+    unsigned fruitless = 0;
+    int left = CLAB_FIT_LANES;
+    for (r->lane = 0; r->lane < CLAB_FIT_LANES && !r->err; r->lane++) {
+        const size_t at = (size_t)r->lane * bytes;
+        lanes[r->lane] = r->rank == 0 ? keep_sending(r, r->x + at, bytes) : keep_receiving(r, r->y + at, bytes, NULL);
+        r->err = backend->start(r->comm->endpoint, lanes[r->lane], 1);
+    }
+    r->lane = 0;
+    while (!r->err && left > 0) {
+        const int before = left;
+        left = test_lanes(r, lanes);
+        if (left == before)
+            backend->idle(r->comm->endpoint, fruitless++ / PATIENCE);
+    }
 }
 
 void fit_turn_stream(struct fit_ranks *r, size_t bytes)
@@ -239,11 +257,6 @@ void fit_turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes)
 void fit_turn_exchange(struct fit_ranks *r, size_t bytes)
 {
     exchange(r, r->x, r->y, bytes, NULL);
-}
-void fit_turn_exchange_call(struct fit_ranks *r, size_t bytes)
-{
-    fit_turn_exchange(r, bytes);
-    fit_turn_call(r, bytes);
 }
 void fit_turn_exchange_reduce(struct fit_ranks *r, size_t bytes)
 {

@@ -12,14 +12,14 @@ enum { FIT_STREAM = 4 }; // messages of turn_stream
 struct fit_ranks {
     struct clab_comm *comm, *alone; // of both ranks; of this one
     int rank;
-    char *x, *y, *z;   // floats > 0
-    size_t room;       // bytes of each
-    char *probe_room;  // for cmd/probe/placement.h
-    bool turned;       // y and z have changed places
-    int lane;          // of all messages
+    char *x, *y, *z;                                   // floats > 0
+    size_t room;                                       // bytes of each
+    char *probe_room;                                  // for cmd/probe/placement.h
+    bool turned;                                       // y and z have changed places
+    int lane;                                          // of all messages
     struct clab_transfer transfers[CLAB_FIT_LANES][2]; // of each lane: what was sent last, and what was received
-    double clock_cost; // s that reading the clock takes
-    double each;       // s/B of a wire, about
+    double clock_cost;                                 // s that reading the clock takes
+    double each;                                       // s/B of a wire, about
     int err;
 };
 
@@ -30,15 +30,14 @@ fit_turn fit_turn_call, fit_turn_stages, fit_turn_laned, fit_turn_copy, fit_turn
 // z = z + z, by rank 0, by both; the same, and then rank 0 sends z to rank 1, or both send it. The sum touches no memory
 // but z.
 fit_turn fit_turn_sum, fit_turn_sum_both, fit_turn_one_way_summed, fit_turn_exchange_summed;
-// Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane; a few in a row.
-fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_stream;
+// Rank 0 to rank 1: y = x of the other, y = x + that, y = y + that; a message on each lane, one after another or all at
+// once; a few in a row.
+fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_turn_lanes, fit_turn_all_lanes;
+fit_turn fit_turn_stream;
 // Rank 1 to rank 0.
 fit_turn fit_turn_one_way_back;
 // To rank 1 and back: x; the message received last; the same, and the receiver adds x to it.
 fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
-// y = x of the other, one way or both ways, or y = x + that one way, and then an empty call; a message on each lane,
-// and then an empty call.
-fit_turn fit_turn_lanes_call, fit_turn_one_way_call, fit_turn_exchange_call, fit_turn_one_way_reduce_call;
 // Both at once. If a rank reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, but that is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;

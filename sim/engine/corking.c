@@ -10,7 +10,7 @@
 static bool any_joins(const struct clab_link *link)
 {
     for (int i = 0; i < link->nsegments; i++)
-        if (link->segments[i].gap_joined > 0 || link->segments[i].o_joined > 0)
+        if (link->segments[i].buffers && (link->segments[i].gap_joined > 0 || link->segments[i].o_joined > 0))
             return true;
     return false;
 }

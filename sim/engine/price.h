@@ -294,12 +294,20 @@ FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *st
     return (struct work){full_cost(s, cost->bytes, rates.pull), full_cost(s, last, rates.pull), reduce};
 }
 
+// What is saved of a pull whose message had come before its receiver looked: its line is fetched with an earlier one.
+FULL_INLINE double found_of(const struct turn *t, const struct loggp_cost *cost, double head, const struct port *port)
+{
+    return cost->segment->memory && head <= later(t->l->clock, *port->rank) ? cost->found : 0;
+}
+
 // The port takes a message in, for `fixed` and its bytes; returns when it has it.
 FULL_INLINE double take_in(const struct turn *t, const struct loggp_cost *cost, const struct message *message,
                            double fixed, struct work work, enum mode mode)
 {
     struct port port;
     double head = message->head, begin = port_begin(t, cost->rx, later(head, t->l->clock), &port, mode);
+    if (mode == MODE_ANY && cost->found > 0)
+        fixed -= found_of(t, cost, head, &port);
     double ready = begin + fixed;
     // The last fragment can not land before it was sent.
     double end = later(ready + work.pull, head + cost->last + work.last), tail = end;

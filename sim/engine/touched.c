@@ -134,8 +134,8 @@ int touched_by(const struct clab_problem *problem, const struct clab_algorithm *
     CLAB_TRY(add_rank(problem, algorithm, problem->root, in_place, element_bytes, &root));
     for (int i = 0; i < seen; i++) {
         const int distance = 1 + (int)((long)i * others / seen);
-        CLAB_TRY(add_rank(problem, algorithm, (problem->root + distance) % problem->nranks, in_place, element_bytes,
-                          &some));
+        CLAB_TRY(
+            add_rank(problem, algorithm, (problem->root + distance) % problem->nranks, in_place, element_bytes, &some));
     }
     const size_t unseen = seen > 0 ? some.all / (size_t)seen * (size_t)(others - seen) : 0;
     *touched_p = (struct touched){.all = root.all + some.all + unseen,

@@ -103,7 +103,8 @@ static double fit_stage(struct fit_round *r, double call)
 static double fit_lane(struct fit_round *r, double call, double stage)
 {
     const double between = r->link->protocols->memory ? call / CLAB_FIT_LANES : 0;
-    const double message = fit_time(r, CLAB_PROBE_LANES) - between - stream_at(r, LANE_BYTES);
+    const double each = fit_line_through(r, CLAB_PROBE_LANES, LANE_BYTES, LANE_BYTES).start;
+    const double message = each - between - stream_at(r, LANE_BYTES);
     const double empty = (fit_time(r, CLAB_PROBE_LANED) - call) / (CLAB_FIT_LANES - 1) - stage;
     return fit_at_least_0(message) + fit_at_least_0(empty);
 }
@@ -133,8 +134,8 @@ int clab_fit_round(const struct clab_sample *samples, int n, const struct clab_f
     const double call = fit_time(&r, CLAB_PROBE_CALL);
     net.stage = fit_stage(&r, call);
     net.call = fit_at_least_0(call - net.stage);
-    (link->protocols->memory ? fit_memory : fit_wire)(&r, &net, to);
     net.lane = fit_lane(&r, call, net.stage);
+    (link->protocols->memory ? fit_memory : fit_wire)(&r, &net, to);
     if (net.nlevels == 0 && !r.err) {
         clab_error("fit: there is no copy probe, and so no level");
         r.err = CLAB_EINVAL;

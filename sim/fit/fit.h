@@ -31,7 +31,7 @@ enum clab_probe {
                        // round trip of data that each rank has just received. Both: an exchange
     CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
     CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
-    CLAB_PROBE_LANES,  // messages one way, each on the next lane; in shared memory with a CALL after one on each
+    CLAB_PROBE_LANES,  // messages one way, each on the next lane; in shared memory all lanes at once, and then a CALL
     CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
     CLAB_PROBE_REST,   // half a round trip of a message that finds the wire idle for a while
     CLAB_PROBE_FETCH,  // the receiver's time for a message that has come before

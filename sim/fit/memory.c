@@ -4,13 +4,14 @@
 //
 //     half a round trip       o_send + latency + o_recv            + m * (gaps)
 //     a message in a stream   max of o_send + m * gap_send, o_recv + m * gap_recv
-//     an exchange             half a round trip + o_both           (+ latency, where the sender waits to be told)
+//     an exchange             half a round trip + o_both           + m * gap_both (+ latency, where the sender waits)
 //     a stream that is added  a message in a stream + o_reduce
 //     a pull                  half a round trip + latency          + m * pull
 //     a message on lanes      a message in a stream + lane
+//     pulls on all lanes      a pull, and n - 1 messages of     o_recv + lane - o_joined + m * pull
 //
-// Streams and exchanges are of a program that calls: there is an empty call after each message, which is taken off.
-// Back to back, a core fetches the next line while it reads the one before.
+// Streams, exchanges and pulls are of a program that calls: there is an empty call after each message, which is taken
+// off. Back to back, a core fetches the next line while it reads the one before.
 
 #include "sim/fit/inside.h"
 
@@ -62,14 +63,25 @@ static void fit_buffered(struct fit_round *r, struct clab_segment *segment, size
     const double rest = at(way, middle) - segment->o_send - middle * (segment->gap_send + segment->gap_recv);
     segment->o_recv = fit_at_least_0(fmin(stream.start, rest));
     segment->latency = fit_at_least_0(rest - segment->o_recv);
-    segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle));
+    segment->gap_both = fit_at_least_0(both.slope - way.slope);
+    segment->o_both = fit_at_least_0(at(both, middle) - at(way, middle) - middle * segment->gap_both);
     segment->o_reduce = fit_at_least_0(more_of_sums(r, low, high));
+}
+
+// Messages on all lanes at once: the sender is told once of all, and all but the first have come when they are looked at.
+static double found_of(struct fit_round *r, const struct clab_segment *s, double lane, double slope)
+{
+    const size_t bytes = r->link->protocols->pull_bytes;
+    const double call = fit_time(r, CLAB_PROBE_CALL), n = CLAB_FIT_LANES;
+    const double each = fit_line_through(r, CLAB_PROBE_LANES, bytes, bytes).start - call / n;
+    const double alone = s->o_recv + lane + (s->o_send + 2 * s->latency) / n + (double)bytes * slope;
+    return fmin(s->o_recv, fit_at_least_0(alone - each) * n / (n - 1));
 }
 
 // Pulled messages: a stream's messages wait for the news that the one before was fetched, a round trip's do not. The
 // least of all pulls is faster than any longer one.
 static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const struct clab_segment *small, size_t low,
-                       size_t high)
+                       size_t high, double lane)
 {
     struct fit_line way = fit_line_through(r, CLAB_PROBE_PINGPONG, low, high);
     struct fit_line stream = line_of_paced(r, CLAB_PROBE_STREAM, low, high);
@@ -79,11 +91,12 @@ static void fit_pulled(struct fit_round *r, struct clab_segment *segment, const 
     segment->latency = fit_at_least_0(stream.start - way.start + (stream.slope - way.slope) * middle);
     segment->o_recv = fit_at_least_0(way.start - segment->o_send - segment->latency);
     segment->o_both = fit_at_least_0(both.start - stream.start + (both.slope - stream.slope) * middle);
+    segment->o_joined = found_of(r, segment, lane, way.slope);
 }
 
 // Each protocol has a segment, and slots have three: messages of more than half the longest that goes through them
 // take longer.
-static void fit_segments(struct fit_round *r, struct clab_link *link)
+static void fit_segments(struct fit_round *r, struct clab_link *link, double lane)
 {
     const struct clab_protocols *p = r->link->protocols;
     struct clab_segment *s = link->segments;
@@ -100,17 +113,18 @@ static void fit_segments(struct fit_round *r, struct clab_link *link)
     fit_buffered(r, &s[2], p->lines_bytes + 1, FEW_LINES - 1);
     fit_buffered(r, &s[3], FEW_LINES, p->pull_bytes / 2);
     fit_buffered(r, &s[4], p->pull_bytes / 2 + 1, p->pull_bytes - 1);
-    fit_pulled(r, &s[5], &s[0], p->pull_bytes + 1, PULLS * p->pull_bytes);
+    fit_pulled(r, &s[5], &s[0], p->pull_bytes + 1, PULLS * p->pull_bytes, lane);
 }
 
 // ---- levels --------------------------------------------------------------------------------------------------
 
 // What is left of a pull's time for its bytes.
-static double per_byte(const struct clab_segment *s, const struct clab_sample *sample, double seconds, bool round_trip)
+static double per_byte(struct fit_round *r, const struct clab_segment *s, const struct clab_sample *sample,
+                       double seconds, bool round_trip)
 {
     double fixed = s->o_send + s->latency + s->o_recv;
-    if (!round_trip) // the sender waits to be told
-        fixed += s->latency;
+    if (!round_trip) // the sender waits to be told, and a call follows
+        fixed += s->latency + fit_time(r, CLAB_PROBE_CALL);
     if (sample->load == CLAB_BOTH)
         fixed += s->o_both;
     return fit_at_least_0(seconds - fixed) / (double)sample->bytes;
@@ -120,7 +134,7 @@ static double pull_of(struct fit_round *r, const struct clab_segment *s, enum cl
                       enum clab_touch touch, enum clab_load load)
 {
     const struct clab_sample *sample = fit_find(r, probe, level, touch, load);
-    return per_byte(s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
+    return per_byte(r, s, sample, sample->seconds, touch == CLAB_FRESH && load == CLAB_ALONE);
 }
 
 // A peer's sums, less the time that they take where nobody reads them: a pull, and what the sum must take back.
@@ -128,7 +142,7 @@ static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, si
 {
     const struct clab_sample *sum = fit_find(r, CLAB_PROBE_SUM, level, CLAB_KEPT, load);
     const struct clab_sample *summed = fit_find(r, CLAB_PROBE_SUMMED, level, CLAB_FRESH, load);
-    return per_byte(s, summed, summed->seconds - sum->seconds, false);
+    return per_byte(r, s, summed, summed->seconds - sum->seconds, false);
 }
 
 // Who sums takes back the lines that a peer has read, and reading a peer's sums costs what other fresh data does. So what
@@ -186,7 +200,7 @@ static void fit_hockney(struct clab_net *net, struct clab_link *link)
 void fit_memory(struct fit_round *r, struct clab_net *net, struct clab_link *link)
 {
     link->port = CLAB_PORT_CORE;
-    fit_segments(r, link);
+    fit_segments(r, link, net->lane);
     fit_levels(r, net, link);
     if (net->nlevels)
         fit_hockney(net, link);

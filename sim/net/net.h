@@ -37,7 +37,8 @@ struct clab_segment {
     double gap;                  // s a message, where it buffers: of either port, for headers and the like. LogGP's g:
                                  // from the begin of a message of one byte until the port is free for the next
     double gap_joined;           // s less of either port for a message that leaves in one packet with one before it
-    double o_joined;             // s less of o_recv for a message that was there when the core fetched one before it
+    double o_joined;             // s less of o_recv for a message that was there when the core fetched one before it; of
+                                 // `memory`: that had come before the core looked
     double gap_acks;             // s/B of the receiver's port to the sender, where it buffers: acknowledgements
     double o_after;              // s more of the sender's core, where it buffers, when the message is on its way
     double gap_out;              // s of the sender's port behind a message, where it buffers

@@ -64,6 +64,7 @@ static void scale_segment(struct clab_segment *s, double factor)
     s->latency *= factor;
     s->gap_send *= factor;
     s->gap_recv *= factor;
+    s->gap_both *= factor;
 }
 
 // The dearest fresh costs of any level: what a line costs that is surely in its writer's cache.

@@ -18,9 +18,10 @@ static const struct clab_segment known[] = {
      .latency = 11e-9,
      .o_both = 9e-9,
      .gap_send = 0.06e-9 - 3e-9 / 256,
-     .gap_recv = 0.07e-9 - 3e-9 / 256},
+     .gap_recv = 0.07e-9 - 3e-9 / 256,
+     .gap_both = 0.01e-9},
     {.o_send = 40e-9, .o_recv = 55e-9, .latency = 80e-9, .o_both = 9e-9, .gap_send = 0.02e-9, .gap_recv = 0.09e-9},
-    {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9},
+    {.o_send = 25e-9, .o_recv = 45e-9, .latency = 20e-9, .o_both = 16e-9, .o_joined = 10e-9},
 };
 enum { SEGMENTS = sizeof known / sizeof *known, PULLED = SEGMENTS - 1 };
 static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
@@ -47,7 +48,8 @@ static void add_small(struct samples *s, size_t bytes)
     double stream = pulled ? way + k->latency : k->o_recv + m * k->gap_recv;
     add(s, CLAB_PROBE_STREAM, bytes, CLAB_KEPT, CLAB_ALONE, stream + empty_call);
     add(s, CLAB_PROBE_PINGPONG, bytes, CLAB_KEPT, CLAB_ALONE, way);
-    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH, way + k->o_both + (pulled ? k->latency : 0) + empty_call);
+    add(s, CLAB_PROBE_EXCHANGE, bytes, CLAB_KEPT, CLAB_BOTH,
+        way + k->o_both + m * k->gap_both + (pulled ? k->latency : 0) + empty_call);
 }
 
 // A peer's sums: in one level they cost less than what nobody has written.
@@ -71,22 +73,31 @@ static void add_level(struct samples *s, size_t bytes)
         add_to_level(s, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load, m * cost(bytes, 0, 0, load));
         add_to_level(s, CLAB_PROBE_SUM, bytes, CLAB_KEPT, load, m * 30e-12);
         add_to_level(s, CLAB_PROBE_SUMMED, bytes, CLAB_FRESH, load,
-                     m * 30e-12 + fixed(k) + k->latency + both + m * summed(bytes, load));
+                     m * 30e-12 + fixed(k) + k->latency + both + m * summed(bytes, load) + empty_call);
         if (load == CLAB_BOTH)
             add_to_level(s, CLAB_PROBE_HOME, bytes, CLAB_FRESH, load,
-                         fixed(k) + k->latency + both +
+                         fixed(k) + k->latency + both + empty_call +
                              m * (cost(bytes, 1, CLAB_KEPT, load) + cost(bytes, 0, 0, load) / 2 + home(bytes)));
         add_to_level(s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load,
-                     fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load));
+                     fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load) + empty_call);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
-            // A round trip of fresh data is not told that it was fetched.
-            double told = touch == CLAB_FRESH && load == CLAB_ALONE ? 0 : k->latency;
+            // A round trip of fresh data is not told that it was fetched, and has no call.
+            double told = touch == CLAB_FRESH && load == CLAB_ALONE ? 0 : k->latency + empty_call;
             add_to_level(s, CLAB_PROBE_PULL, bytes, touch, load,
                          fixed(k) + told + both + m * cost(bytes, 1, touch, load));
             add_to_level(s, CLAB_PROBE_REDUCE, bytes, touch, load,
                          fixed(k) + told + both + m * cost(bytes, 2, touch, load));
         }
     }
+}
+
+// All lanes at once, of which the sender is told once. All messages but the first have come when they are looked at.
+static void add_pulls_on_lanes(struct samples *s, size_t bytes)
+{
+    const struct clab_segment *k = &known[PULLED];
+    const double n = CLAB_FIT_LANES, each = k->o_recv + lane + empty_lane + (double)bytes * pull_small;
+    add(s, CLAB_PROBE_LANES, bytes, CLAB_KEPT, CLAB_ALONE,
+        (k->o_send + 2 * k->latency + n * each - (n - 1) * k->o_joined + empty_call) / n);
 }
 
 static const size_t small_sizes[] = {8, 24, 48, 64, 128, 160, 192, 256, 512, 1024, 1536, 2044, 3072, 4096, 8192, 16384};
@@ -99,6 +110,7 @@ static struct samples make_samples(void)
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
     add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, empty_call + (CLAB_FIT_LANES - 1) * (empty_lane + stage));
     add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + empty_call / CLAB_FIT_LANES);
+    add_pulls_on_lanes(&s, 2048);
     for (size_t i = 0; i < sizeof small_sizes / sizeof *small_sizes; i++)
         add_small(&s, small_sizes[i]);
     for (size_t i = 0; i < sizeof level_sizes / sizeof *level_sizes; i++)
@@ -124,6 +136,8 @@ static void test_fit_recovers_the_segments(void **state)
         assert_close(found->latency, known[i].latency);
         assert_close(found->gap_send, known[i].gap_send);
         assert_close(found->gap_recv, known[i].gap_recv);
+        assert_close(found->gap_both, known[i].gap_both);
+        assert_close(found->o_joined, known[i].o_joined);
     }
     assert_int_equal(net.intra.segments[0].up_to, 48);
     assert_int_equal(net.intra.segments[1].up_to, 128);
