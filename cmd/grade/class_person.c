@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -155,24 +156,29 @@ static const struct clab_column grade_columns[GRADE_COLUMNS] = {CLAB_COLUMN(TEXT
                                                                 CLAB_COLUMN(TEXT, "feedback")};
 
 // "57.28 of 80 by the machine, 13 of 20 by a person, 5 taken off: a day late".
-static void say_feedback(const struct class *class, const struct class_student *s, char *text_p, size_t room)
+// NULL: there is no memory for it.
+static char *say_feedback(const struct class *class, const struct class_student *s)
 {
-    char off[40] = "";
+    char off[40] = "", *text;
     if (s->off > 0)
         snprintf(off, sizeof off, ", %.4g taken off", s->off);
-    snprintf(text_p, room, "%.4g of %.4g by the machine, %.4g of %.4g by a person%s%s%s", s->sum, class->most,
-             s->person, 100 - class->most, off, s->comment && *s->comment ? ": " : "", s->comment ? s->comment : "");
+    const int length =
+        asprintf(&text, "%.4g of %.4g by the machine, %.4g of %.4g by a person%s%s%s", s->sum, class->most, s->person,
+                 100 - class->most, off, s->comment && *s->comment ? ": " : "", s->comment ? s->comment : "");
+    return length < 0 ? NULL : text;
 }
 
 static int add_grade(const struct class *class, const struct class_student *s, struct clab_table *table)
 {
-    char feedback[1024] = "";
     const double total = class_total(s);
-    if (!isnan(total))
-        say_feedback(class, s, feedback, sizeof feedback);
+    char *feedback = isnan(total) ? strdup("") : say_feedback(class, s);
+    if (!feedback)
+        return CLAB_ENOMEM;
     const struct clab_cell cells[GRADE_COLUMNS] = {clab_cell_text(s->id), clab_cell_real(total), clab_cell_real(100),
                                                    clab_cell_text(feedback)};
-    return clab_table_add_row(table, cells);
+    const int err = clab_table_add_row(table, cells);
+    free(feedback);
+    return err;
 }
 
 int class_grades(const struct class *class, const char *path)

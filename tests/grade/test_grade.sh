@@ -231,8 +231,8 @@ goes_on_behind_what_can_not_be_graded() {
 }
 # IDs of any length, in one column; a file of another student's; the form that a person fills in, and the sums.
 adds_the_points_of_a_person() {
-    local class=$scratch/summed long
-    long=$(printf 'student-%032d@university.example' 7)
+    local class=$scratch/summed long words
+    long=$(printf 'student-%032d@university.example' 7) words=$(printf '%01100d' 7)
     mkdir -p "$class/$long" "$class/bob" "$class/cid" && for id in "$long" bob cid; do cp $reference "$class/$id/mine.c" || return 1; done
     echo dan >"$class/cid/student.txt"
     graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
@@ -253,10 +253,10 @@ adds_the_points_of_a_person() {
     why="$(cat "$scratch/out"; diff "$scratch/form" "$class/h2.person.csv"; grep dan "$class/h2.csv")"
     cmp -s "$scratch/form" "$class/h2.person.csv" && grep -q 'h2.person.csv has a new row: dan$' "$scratch/out" && grep -q '^1 submission can not be compiled: dan$' "$scratch/out" &&
         grep -qE '^dan,h2,0,graded,80,0,0,0,0,"?it can not be compiled: ' "$class/h2.csv" && grep -q '<h2>Graded, but it can not be compiled (1)' "$class/h2.html" || return 1
-    # A spreadsheet's form: its line ends, columns of its own, and no end of the last line.
-    printf 'note,student,points,off,comment\r\nread,bob,1,,x' >"$class/h2.person.csv" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
-    why="$(cat -A "$class/h2.person.csv")"
-    [ "$(sed -n 2,3p "$class/h2.person.csv")" = $'read,bob,1,,x\r\n,cid,,,\r' ] && graded_class "$class" --homework h2 --salt "$scratch/salt" &&
+    # A spreadsheet's form: its line ends, columns of its own, many words, and no end of the last line.
+    printf 'note,student,points,off,comment\r\nread,bob,1,,%s' "$words" >"$class/h2.person.csv" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
+    why="$(cat -A "$class/h2.person.csv" "$class/h2.grades.csv")"
+    [ "$(sed -n 2,3p "$class/h2.person.csv")" = "read,bob,1,,$words"$'\r\n,cid,,,\r' ] && grep -q "by a person: $words\"*$" "$class/h2.grades.csv" && graded_class "$class" --homework h2 --salt "$scratch/salt" &&
         ! grep -q 'new row' "$scratch/out" && cp "$scratch/form" "$class/h2.person.csv" || return 1
     local subject=("$commlab" class)
     sed -i 's/^bob,12.5/bob,21/' "$class/h2.person.csv" && run 2 "$class" --homework h2 --salt "$scratch/salt"
