@@ -361,6 +361,13 @@ static int take_step(const struct monitor *m, double due, struct step *step_p)
     }
 }
 
+// The next multiple of the interval that leaves a sample half of one: those that were missed are not caught up, in
+// samples of next to no time, whose rates say nothing.
+static double due_after(double due, double interval, double now)
+{
+    return due + interval * fmax(1, ceil((now - due) / interval + 0.5));
+}
+
 // The samples, one per interval, each at a multiple of it: what reading takes does not add up.
 static int watch(struct monitor *m)
 {
@@ -378,11 +385,11 @@ static int watch(struct monitor *m)
         else
             print_page(m, &before, &step.now);
         reading_free(&before);
-        before = step.is_cut ? step.next : step.now;
         if (step.is_cut)
             reading_free(&step.now);
         else
-            due += request->interval;
+            due = due_after(due, request->interval, step.now.at);
+        before = step.is_cut ? step.next : step.now;
         if (is_done(m, began) || ferror(stdout))
             break;
     }
