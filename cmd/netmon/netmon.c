@@ -37,7 +37,7 @@ struct request {
     bool csv;
 };
 
-// Mbit/s of one direction, over all samples; sum: times their seconds.
+// Mbit/s of one direction, over a row's samples; sum: times their seconds.
 struct rate {
     double now, sum, least, most;
 };
@@ -45,6 +45,8 @@ struct rate {
 struct row {
     char name[NETMON_INTERFACE];
     struct rate rx, tx;
+    int samples; // since the interface is there
+    double seconds;
 };
 
 // One reading of all counters.
@@ -62,7 +64,6 @@ struct monitor {
     struct netmon_ranks ranks;
     struct row rows[MOST_ROWS];
     int nrows, samples;
-    double seconds; // of all samples
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------
@@ -145,11 +146,12 @@ static void note_all(struct monitor *m, const struct reading *before, const stru
         struct row *row = old && is_shown ? row_of(m, one->name) : NULL;
         if (!row)
             continue;
-        note(&row->rx, mbits(old->rx_bytes, one->rx_bytes, seconds), seconds, m->samples == 0);
-        note(&row->tx, mbits(old->tx_bytes, one->tx_bytes, seconds), seconds, m->samples == 0);
+        note(&row->rx, mbits(old->rx_bytes, one->rx_bytes, seconds), seconds, row->samples == 0);
+        note(&row->tx, mbits(old->tx_bytes, one->tx_bytes, seconds), seconds, row->samples == 0);
+        row->samples++;
+        row->seconds += seconds;
     }
     m->samples++;
-    m->seconds += seconds;
 }
 
 // ---- pairs ---------------------------------------------------------------------------------------------------
@@ -246,8 +248,8 @@ static void print_interfaces(const struct monitor *m)
     screen_line("%-18s %-*s %10s %10s %10s %10s   Mbit/s", "interface", BAR, "now, of the most seen", "now", "average",
                 "min", "max");
     for (int i = 0; i < m->nrows; i++) {
-        print_rate(m->rows[i].name, "RX", &m->rows[i].rx, most, m->seconds);
-        print_rate("", "TX", &m->rows[i].tx, most, m->seconds);
+        print_rate(m->rows[i].name, "RX", &m->rows[i].rx, most, m->rows[i].seconds);
+        print_rate("", "TX", &m->rows[i].tx, most, m->rows[i].seconds);
     }
 }
 
@@ -290,13 +292,13 @@ static void print_page(const struct monitor *m, const struct reading *before, co
 // What the samples were together: for CSV, whose reader may not add them up.
 static void print_summary(const struct monitor *m, const struct reading *last)
 {
-    for (int i = 0; i < m->nrows && m->samples; i++) {
+    for (int i = 0; i < m->nrows; i++) {
         const struct row *row = &m->rows[i];
         fprintf(
             stderr,
             "# %s: RX %.3f Mbit/s on average, %.3f to %.3f; TX %.3f on average, %.3f to %.3f; %d sample%s of %g s\n",
-            row->name, row->rx.sum / m->seconds, row->rx.least, row->rx.most, row->tx.sum / m->seconds, row->tx.least,
-            row->tx.most, m->samples, m->samples == 1 ? "" : "s", m->request->interval);
+            row->name, row->rx.sum / row->seconds, row->rx.least, row->rx.most, row->tx.sum / row->seconds,
+            row->tx.least, row->tx.most, row->samples, row->samples == 1 ? "" : "s", m->request->interval);
     }
     fprintf(stderr, "# TCP: %d sockets with a connection, %" PRIu64 " B backlog, %" PRIu64 " segments resent in all\n",
             last->nsockets, last->backlog, last->retransmits);

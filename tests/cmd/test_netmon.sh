@@ -61,6 +61,13 @@ catches_no_samples_up() {
     why="$(cat "$scratch/out" "$scratch/err")"
     awk -F, 'NR > 2 { ok += $1 - last > 0.04 } { last = $1 } END { exit !(NR == 6 && ok == 4) }' "$scratch/out"
 }
+# The rates of an interface that came later are of its own samples.
+counts_samples_of_each_interface() {
+    timeout 20 unshare -n bash -c 'ip link set lo up; "$0" netmon --interval 100ms --count 5 2>"$1" >/dev/null & sleep 0.25
+        ip link add v0 type veth peer name v1; wait' "$commlab" "$scratch/late"
+    why="$(cat "$scratch/late")"
+    grep -q '^# lo: .*; [1-4] samples* of 0.1 s$' "$scratch/late" && grep -q '^# v0: .*; [1-4] samples* of 0.1 s$' "$scratch/late"
+}
 refuses_what_is_not_there() {
     refuses 2 "--interface 'loo': this host has none of that name (did you mean 'lo'?)" -i loo &&
         refuses 2 '--job no-such-job: no job of that name runs here' --job no-such-job &&
@@ -69,5 +76,10 @@ refuses_what_is_not_there() {
 }
 
 check_each is_csv_in_a_pipe ends_after_its_seconds catches_no_samples_up ends_by_a_signal is_a_page_on_a_terminal refuses_what_is_not_there
+if [ "$(id -u)" = 0 ] && unshare -n ip link add v0 type veth peer name v1 2>/dev/null; then
+    check counts_samples_of_each_interface
+else
+    skip 'no interface can be made here: root, and ip of iproute2' counts_samples_of_each_interface
+fi
 check_with libfabric sees_what_is_sent
 exit $failed
