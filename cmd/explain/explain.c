@@ -163,8 +163,6 @@ static int run(int argc, char **argv)
         explain_print_table(&known, stdout);
     else if (!err)
         err = explain(&request, &known, nccl, &status);
-    if (err == CLAB_ENOMEM)
-        clab_error("explain: out of memory");
     free(nccl);
     known_free(&known);
     return err ? command_status(err) : status;
