@@ -185,7 +185,8 @@ static void print_closing(const struct accuracy_figures *all, const struct accur
     char text[2][CLAB_TEXT];
     printf("\nheld-out algorithms: median %s, p95 %s\n", percent(all->median, text[0]), percent(all->p95, text[1]));
     printf("held-out sizes: median %s, p95 %s\n", percent(held_out->median, text[0]), percent(held_out->p95, text[1]));
-    printf("choice: right %s, mean regret %s\n", percent(choices->n ? (double)choices->right / choices->n : NAN, text[0]),
+    printf("choice: right %s, mean regret %s\n",
+           percent(choices->n ? (double)choices->right / choices->n : NAN, text[0]),
            percent(choices->n ? choices->regret : NAN, text[1]));
     printf("noise floor: %s\n", percent(all->noise, text[0]));
 }

@@ -10,7 +10,7 @@
 struct bench;
 
 enum { BENCH_MOST_BATCHES = 4096, BENCH_ENOUGH = 6 }; // fewer batches than ENOUGH have no 95 % interval
-enum { BENCH_SLEEP_US = 600 }; // of hosts that share cores, while two of them probe the wire
+enum { BENCH_SLEEP_US = 600 };                        // of hosts that share cores, while two of them probe the wire
 
 // What a time means.
 enum bench_mode {

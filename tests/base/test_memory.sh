@@ -48,7 +48,8 @@ says_that_the_system_has_killed() {
     grep -q 'was killed by signal 9 (Killed): the system has ended a process for lack of memory' <<<"$why"
 }
 
-check_each says_that_files_are_limited says_that_addresses_are_limited says_so_of_a_command_alone
+check_each says_that_files_are_limited says_that_addresses_are_limited
+check_with inih says_so_of_a_command_alone
 if mkdir "$group" 2>/dev/null && echo 300M 2>/dev/null >"$group/$limit"; then
     check_each says_what_the_group_has_left says_that_the_system_has_killed
     sleep 0.2

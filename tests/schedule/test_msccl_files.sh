@@ -82,7 +82,7 @@ custom_has_one_bandwidth() {
         [ "$(grep -o '_bw": *[0-9.e+]*' "$scratch/custom.json" | sed 's/.* //' | sort -u | wc -l)" -eq 1 ]
 }
 check says_what_custom_makes
-check custom_has_one_bandwidth
+check_with jansson custom_has_one_bandwidth
 check refuses_average_of_custom refuses 2 "has no average" bench --msccl "$files/custom.xml" -o avg
 
 # wrong NAME LINE WORDS STATUS
