@@ -77,10 +77,11 @@ static int find_backends(struct several *s)
 
 // ---- one job ---------------------------------------------------------------------------------------------------
 
-// The last one of two equal flags counts, so those that are added here do.
+// The last one of two equal flags counts, so those that are added here do. The file of --json is of all backends, and
+// no child's.
 static int run_bench(struct several *s, const char *backend, const char *csv, int *status_p)
 {
-    char **words = calloc((size_t)s->argc + 10, sizeof *words), seconds[32];
+    char **words = calloc((size_t)s->argc + 12, sizeof *words), seconds[32];
     int n = 0;
     if (!words)
         return CLAB_ENOMEM;
@@ -89,8 +90,9 @@ static int run_bench(struct several *s, const char *backend, const char *csv, in
     words[n++] = "bench";
     for (int i = 1; i < s->argc; i++)
         words[n++] = s->argv[i];
-    const char *const more[] = {"--backend", backend, "--csv", csv, "--seconds", seconds};
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+    const char *const more[] = {"--backend", backend, "--csv", csv, "--seconds", seconds, "--json", "/dev/null"};
+    const size_t nmore = sizeof more / sizeof *more;
+    for (size_t i = 0; i < (s->options->json ? nmore : nmore - 2); i++)
         words[n++] = (char *)(uintptr_t)more[i];
     const int err = bench_turns_run(&s->turns, words, status_p);
     free(words);

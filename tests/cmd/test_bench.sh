@@ -230,6 +230,13 @@ leaves_a_file_as_it_was_when_it_cannot_start() {
     run 2 -n 0 --csv "$scratch/kept" && why=$(cat "$scratch/kept") && [ "$why" = kept ]
 }
 
+# Gloo has a collective of its own, and shm has none.
+leaves_a_file_as_it_was_when_one_of_its_backends_fails() {
+    echo kept >"$scratch/kept"
+    run 2 allreduce -n 2 --backend gloo,shm --algo native --in-place 0 -b 8 -e 8 $quick --json "$scratch/kept" &&
+        why=$(head -c 300 "$scratch/kept") && [ "$why" = kept ]
+}
+
 # Batches of the warm-up count, too, but not more of them than were asked for. Five have no 95 % interval.
 times_as_many_batches_as_asked_for_and_marks_too_few() {
     run 0 -n 2 -b 64 -e 64 --in-place 0 --batches 5 --seconds 0.1 --samples "$scratch/samples" &&
@@ -280,6 +287,7 @@ check_full has_no_wrong_element_beyond_the_caches # test_half.c and test_copies.
 check_with inih goes_on_without_a_broken_profile ends_with_how_far_predictions_were_off refuses_a_malformed_network
 check_with jansson refuses_a_file_it_cannot_write
 check_with libfabric says_which_fit_a_prediction_over_ofi_needs
+check_with "gloo jansson" leaves_a_file_as_it_was_when_one_of_its_backends_fails
 if command -v python3 >/dev/null; then
     check_with jansson writes_json_that_is_read writes_what_readers_of_nccl_tests_parse
     check has_what_other_parsers_of_nccl_tests_look_for
