@@ -87,6 +87,7 @@ struct clab_wait_state {
     size_t moved;       // bytes under way then
     double look;        // s of waiting after which the others' calls are looked at (check.c); 0: not yet
     double left;        // when the awaited peer was first seen to have left; 0: it has not
+    unsigned late;      // the test after which the wait may be given up; 0: there is time
 };
 
 // A call, as one rank sends it to another for comparison (check.c).

@@ -92,7 +92,8 @@ static int advance_collectives(struct clab_comm *comm, bool *progress_p)
         clab_run_average(comm, work);
         if (comm->bounces)
             clab_bounce_end(comm, &work->bounced);
-        if (comm->has_stream && (!clab_native_is(work) || work->op == CLAB_AVG)) // the stream does not follow the device
+        if (comm->has_stream &&
+            (!clab_native_is(work) || work->op == CLAB_AVG)) // the stream does not follow the device
             err = comm->backend->device->finish();
         if (err)
             return clab_comm_fail(comm, work, err);
@@ -335,6 +336,16 @@ static bool waits_for_left_rank(struct clab_comm *comm, const struct clab_work *
     return p->left > 0 && now - p->left >= (is_afar ? last_words_afar : last_words_here);
 }
 
+// A rank may have had no core since its last test: what it waits for may be there by now, and is looked for once more.
+static bool has_tested_since(struct clab_wait_state *p, bool is_late)
+{
+    if (!is_late)
+        p->late = 0;
+    else if (p->late == 0)
+        p->late = p->fruitless + 1;
+    return is_late && p->fruitless >= p->late;
+}
+
 // A long message moves although no stage ends, and what does not move has a deadline.
 static int check_deadline(struct clab_comm *comm, const struct clab_work *work, double now)
 {
@@ -346,12 +357,13 @@ static int check_deadline(struct clab_comm *comm, const struct clab_work *work, 
     }
     p->moved = moved;
     clab_work_record_wait(work, p->since);
-    if (now - p->since >= comm->job->bootstrap->timeout)
-        return clab_comm_fail(comm, work, CLAB_ETIMEOUT);
+    const bool is_timed_out = now - p->since >= comm->job->bootstrap->timeout;
     const bool is_compared = work->algorithm && comm->backend->collectives->runs_schedules;
-    if (!is_compared && clab_check_look(comm, now - p->since))
+    if (!is_timed_out && !is_compared && clab_check_look(comm, now - p->since))
         return clab_comm_fail(comm, work, CLAB_EMISMATCH);
-    return waits_for_left_rank(comm, work, now) ? clab_comm_fail(comm, work, CLAB_EPEER) : CLAB_OK;
+    if (!has_tested_since(p, is_timed_out || waits_for_left_rank(comm, work, now)))
+        return CLAB_OK;
+    return clab_comm_fail(comm, work, is_timed_out ? CLAB_ETIMEOUT : CLAB_EPEER);
 }
 
 // Nothing moves, and there is time to ask why.
@@ -380,7 +392,9 @@ static int look(struct clab_work *work, bool *progress_p)
         return CLAB_OK;
     if (is_revoked)
         return clab_comm_follow(comm, work);
-    return ++comm->wait_state.fruitless % LOOK_AROUND_EVERY ? CLAB_OK : look_around(comm, work);
+    if (++comm->wait_state.fruitless % LOOK_AROUND_EVERY && !comm->wait_state.late)
+        return CLAB_OK;
+    return look_around(comm, work);
 }
 
 int clab_work_test(struct clab_work *work, bool *done_p)

@@ -139,6 +139,22 @@ static void test_only_what_leaves_a_node_is_lost(void **state)
     assert_true(trips_on(slow) > 50e-3);
 }
 
+static int send_one_and_leave(struct clab_comm *comm, int rank)
+{
+    count = 2;
+    return rank == 1 ? clab_send(comm, in, count, CLAB_F32, 0) : clab_recv(comm, out, count, CLAB_F32, 1);
+}
+
+// It is on the wire for longer than the last words of who has left are waited for.
+static void test_the_last_message_of_who_leaves_arrives(void **state)
+{
+    (void)state;
+    needs_inih();
+    char slow[256];
+    snprintf(slow, sizeof slow, "%s+loss=99%%:1s", getenv("CLAB_EMULATE"));
+    on_network(slow, send_one_and_leave);
+}
+
 // Rank 1 sends its clock now and then, while both wait for a long message of rank 0. The median of what that takes.
 static int time_beside_a_long_message(struct clab_comm *comm, int rank)
 {
@@ -322,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_messages_take_the_networks_time, forget),
         cmocka_unit_test_setup(test_only_what_leaves_a_node_is_lost, forget),
+        cmocka_unit_test_setup(test_the_last_message_of_who_leaves_arrives, forget),
         cmocka_unit_test_setup(test_a_short_message_arrives_while_a_long_one_is_under_way, forget),
         cmocka_unit_test(test_deliveries_take_the_simulators_time),
         cmocka_unit_test_setup(test_who_waits_leaves_the_core_free, forget),
