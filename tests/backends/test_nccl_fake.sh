@@ -122,11 +122,20 @@ says_that_there_is_no_driver() { CLAB_FAKE_GPUS=none fails 3 barrier -n 2 && say
 
 # ---- faults: who is left ends in time, and says why ----------------------------------------------------------
 
+# Another test's files (test_gpu_check.sh) go some seconds later.
 nothing_is_left() {
-    local left
-    left=$(pgrep -f -- "--seed $mine "; find /dev/shm /tmp -maxdepth 1 -newer "$scratch/err" -name '*nccl*')
+    local left file i
+    left=$(pgrep -f -- "--seed $mine ")
     why="left: $left"
-    [ -z "$left" ]
+    [ -z "$left" ] || return 1
+    for file in $(find /dev/shm /tmp -maxdepth 1 -newer "$scratch/err" -name '*nccl*' 2>/dev/null); do
+        for ((i = 0; i < 1000; i++)); do
+            [ -e "$file" ] || continue 2
+            sleep 0.02
+        done
+        why="left: $file"
+        return 1
+    done
 }
 
 mine=1$$ # to know our processes by
