@@ -6,11 +6,13 @@ unset CLAB_TEST_EXCEPT # of who runs us
 . tests/cases.sh
 mkdir -p "$scratch/tests/kit" && cp tests/run.sh "$scratch/tests" || exit 1
 
-# sums STATUS LINE PROGRAM: run.sh ends with that status and last line when PROGRAM, of bash, is the only test.
+# sums STATUS LINE PROGRAM: run.sh ends with that status and last line when PROGRAM, of bash, is the only test, with
+# `limit` seconds: a busy machine starts programs late.
+limit=60
 sums() {
     printf '#!/bin/bash\n%s\n' "$3" >"$scratch/tests/kit/test_it.sh"
     chmod +x "$scratch/tests/kit/test_it.sh"
-    why=$(CLAB_TEST_LIMIT=1 "$scratch/tests/run.sh" build 2>&1)
+    why=$(CLAB_TEST_LIMIT=$limit "$scratch/tests/run.sh" build 2>&1)
     local status=$?
     [ $status = "$1" ] && [ "$(tail -n 1 <<<"$why")" = "$2" ]
 }
@@ -40,7 +42,7 @@ tells_the_reasons() {
         grep -q 'a: skipped, no such wire' <<<"$why" && grep -q '# 1 != 2' <<<"$why"
 }
 ends_what_hangs_and_its_children() {
-    sums 1 '1 passed, 1 failed' 'echo ok a; sleep 60 & echo $! >child; wait' &&
+    limit=3 sums 1 '1 passed, 1 failed' 'echo ok a; sleep 60 & echo $! >child; wait' &&
         gone "$(cat "$scratch/child")"
 }
 leaves_out_what_is_excepted() {
@@ -63,7 +65,7 @@ lets_those_alone_that_say_so() {
 }
 # With one at a time, they run beside it: each sees the other.
 starts_those_first_that_wait_long() {
-    local sees='for i in {1..80}; do [ ! -e %s ] || { echo ok a; break; }; sleep 0.01; done\n'
+    local sees='for i in {1..2000}; do [ ! -e %s ] || { echo ok a; break; }; sleep 0.01; done\n'
     printf "#!/bin/bash\n# Takes long.\ntouch $scratch/computing\n$sees" "$scratch/waiting" >"$scratch/tests/kit/test_an_early_one.sh"
     chmod +x "$scratch/tests/kit/test_an_early_one.sh"
     CLAB_TEST_JOBS=1 sums 0 '2 passed, 0 failed' "# Waits long.
