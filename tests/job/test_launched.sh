@@ -36,6 +36,16 @@ leaves_nothing() {
     return 1
 }
 
+# Until somebody listens at the port, 20 s at most.
+await_port() {
+    local i hex
+    hex=$(printf '%04X' "$port")
+    for ((i = 0; i < 1000; i++)); do
+        ! grep -qsE "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:0000 0A" /proc/net/tcp || return 0
+        sleep 0.02
+    done
+}
+
 all_have() {
     local status
     for status in "${statuses[@]}"; do [ "$status" = "$1" ] || return 1; done
@@ -64,12 +74,13 @@ names_a_port_in_use() {
     local first
     ((port++))
     export RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port
-    CLAB_TIMEOUT=2s "$program" >/dev/null 2>&1 &
+    CLAB_TIMEOUT=60s "$program" >/dev/null 2>&1 &
     first=$!
-    sleep 0.5
+    await_port
     run 1 "$program"
     unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
-    wait $first
+    kill $first
+    wait $first 2>/dev/null
     grep -q "port $port of 127.0.0.1 is in use .* choose another with MASTER_PORT" "$scratch/err" && leaves_nothing
 }
 names_an_address_that_is_not_ours() {
@@ -77,8 +88,9 @@ names_an_address_that_is_not_ours() {
         why="$(cat "$scratch/err")" && grep -q '192.0.2.1 is not an address of this machine' "$scratch/err"
 }
 hears_of_a_killed_rank() {
-    ranks=3 launch sh -c '[ $RANK != 1 ] || (sleep 0.5; kill -9 $$) & exec "$@"' - \
-        "$commlab" bench allreduce --seconds 20s
+    rm -f "$scratch/out.0" # which rank 0 begins when all are in the job
+    ranks=3 launch sh -c '[ $RANK != 1 ] || (until [ -s "$0" ]; do sleep 0.1; done; kill -9 $$) & exec "$@"' \
+        "$scratch/out.0" "$commlab" bench allreduce --seconds 20s
     [ "${statuses[*]}" = '1 137 1' ] && grep -q 'rank 1 has ended' "$scratch/err.0" &&
         grep -q 'rank 1 has ended' "$scratch/err.2" && leaves_nothing
 }
