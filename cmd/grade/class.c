@@ -196,6 +196,18 @@ static int read_messages(const struct class *class, const char *path, struct cla
     return err;
 }
 
+// The first line of a message; of a compiler's, its first error.
+static char *reason_of(const char *message, bool is_broken)
+{
+    char *reason = NULL;
+    for (const char *line = message; is_broken && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const int length = (int)strcspn(line, "\n");
+        if (memmem(line, (size_t)length, " error: ", 8) || memmem(line, (size_t)length, "undefined reference", 19))
+            return asprintf(&reason, GRADE_NOT_COMPILED ": %.*s", length, line) < 0 ? NULL : reason;
+    }
+    return strndup(message, strcspn(message, "\n"));
+}
+
 static int read_result(const struct class *class, const struct paths *p, struct class_student *s)
 {
     struct clab_csv csv;
@@ -215,7 +227,7 @@ static int read_result(const struct class *class, const struct paths *p, struct 
     s->is_broken =
         s->status == CLASS_GRADED && s->messages[0] && strstr(s->messages[0], GRADE_NOT_COMPILED) == s->messages[0];
     if ((s->status == CLASS_REJECTED || s->is_broken) && s->messages[0])
-        s->reason = strndup(s->messages[0], strcspn(s->messages[0], "\n"));
+        s->reason = reason_of(s->messages[0], s->is_broken);
     clab_csv_free(&csv);
     return CLAB_OK;
 }

@@ -252,7 +252,9 @@ adds_the_points_of_a_person() {
         sed 's/^#include.*h2.h"$/&\nstatic int wrong = h2;/' $reference >"$class/dan/mine.c" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="$(cat "$scratch/out"; diff "$scratch/form" "$class/h2.person.csv"; grep dan "$class/h2.csv")"
     cmp -s "$scratch/form" "$class/h2.person.csv" && grep -q 'h2.person.csv has a new row: dan$' "$scratch/out" && grep -q '^1 submission can not be compiled: dan$' "$scratch/out" &&
-        grep -qE '^dan,h2,0,graded,80,0,0,0,0,"?it can not be compiled: ' "$class/h2.csv" && grep -q '<h2>Graded, but it can not be compiled (1)' "$class/h2.html" || return 1
+        grep -qE '^dan,h2,0,graded,80,0,0,0,0,"?it can not be compiled: mine.c:[0-9:]* error: .*h2.* undeclared' "$class/h2.csv" && grep -q '<h2>Graded, but it can not be compiled (1)' "$class/h2.html" || return 1
+    # Who has left the class, as long as nobody has written points for them.
+    rm -r "$class/dan" && graded_class "$class" --homework h2 --salt "$scratch/salt" && ! grep -q dan "$class/h2.grades.csv" || return 1
     # A spreadsheet's form: its line ends, columns of its own, many words, and no end of the last line.
     printf 'note,student,points,off,comment\r\nread,bob,1,,%s' "$words" >"$class/h2.person.csv" && graded_class "$class" --homework h2 --salt "$scratch/salt" || return 1
     why="$(cat -A "$class/h2.person.csv" "$class/h2.grades.csv")"
