@@ -63,10 +63,17 @@ static int read_number(const struct clab_csv *csv, int row, const char *column, 
                            "'%s' is no number from 0 to %.4g: write the points with a point, as in 12.5", cell, most);
 }
 
+static bool is_filled(const struct clab_csv *csv, int row)
+{
+    return *clab_csv_cell(csv, row, "points") || *clab_csv_cell(csv, row, "off") || *clab_csv_cell(csv, row, "comment");
+}
+
 static int read_row(struct class *class, const struct clab_csv *csv, int row)
 {
     const char *id = clab_csv_cell(csv, row, "student");
     struct class_student *s = find_student(class, id);
+    if (!s && !is_filled(csv, row)) // written for somebody who has left the class
+        return CLAB_OK;
     if (!s)
         return clab_csv_refuse(csv, row, "student",
                                "'%s' is no student of this class: mend the ID, or take out the row", id);
