@@ -429,7 +429,8 @@ static void put_head(FILE *out, const struct class *class, const struct summary 
     fprintf(out, "%s: %d student%s</title>\n%s</head><body>\n<h1>", class->id, class->nstudents,
             class->nstudents == 1 ? "" : "s", style);
     if (s->ngraded)
-        fprintf(out, "Half of the class has %.4g of %.4g points or more", s->quartiles[2], class->most);
+        fprintf(out, "Half of the class has %.4g of %.4g points%s", s->quartiles[2], class->most,
+                s->quartiles[2] > 0 ? " or more" : "");
     else
         fputs("Nobody is graded", out);
     fprintf(out, "</h1>\n<p>Homework %s, ", class->id);
