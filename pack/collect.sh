@@ -4,7 +4,8 @@
 #
 #   pack/collect.sh CLONES CLASS
 #
-# - CLONES has a folder per student, as `gh classroom clone student-repos` makes it: each with the ID in student.txt.
+# - CLONES has a folder per student, as `gh classroom clone student-repos` or a download of Moodle makes it: each with the ID
+#   in student.txt.
 # - CLASS gets a folder per ID, with the plain files of the top folder, but not those that the starter's repository brought.
 # - Who has no ID, one that is none, or another student's, is named and left out; then the exit status is 1.
 set -u
