@@ -243,7 +243,7 @@ static struct clab_cell value_cell(double value, const char *unit, char text[CLA
     if (!strcmp(unit, "B") && value >= 0)
         return clab_cell_text(size_text(value, text));
     if (!strcmp(unit, "%"))
-        snprintf(text, CLAB_TEXT, fabs(value) < 0.01 ? "%.1g %%" : "%.3g %%", value);
+        snprintf(text, CLAB_TEXT, fabs(value) < 0.01 ? "%.1g %%" : fabs(value) < 999.5 ? "%.3g %%" : "%.0f %%", value);
     else
         snprintf(text, CLAB_TEXT, "%.4g", value);
     return clab_cell_text(text);

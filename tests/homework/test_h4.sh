@@ -40,7 +40,7 @@ gives_the_reference_all_points_of_each_student() {
 
 says_what_the_starter_lacks() {
     points 10.00 "$starter" --student ada && why=$(cat "$scratch/out") && grep -q 'as if all ranks were on one host' "$scratch/out" &&
-        grep -q 'your plan asks nothing above 2 ranks' "$scratch/out"
+        grep -q 'your plan asks nothing above 2 ranks' "$scratch/out" && grep -q 'largest error is [0-9]\{4\} %' "$scratch/out"
 }
 
 hides_other_machines_with_another_salt() {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/stats.h"
+#include "core/base/units.h"
 
 enum { FEWEST_CALLS = 6 };           // a median of fewer has no interval, and a copy is no coincidence with as many
 static const double close_to = 1e-6; // numbers of a file have 12 digits
@@ -205,12 +206,11 @@ bool h1_row_is_own(const struct h1_data *data, const struct h1_row *row, char wh
 
 bool h1_row_is_odd(const struct h1_data *data, const struct h1_row *row, char why[H1_WHY])
 {
-    char text[64], other[64];
+    char text[64], other[64], here[CLAB_TEXT], there[CLAB_TEXT];
     h1_row_text(row->backend, row->ranks, row->bytes, text);
     if (row->oversubscribed && row->usec < 0.5 * row->sim) {
-        snprintf(why, H1_WHY,
-                 "%s: %.3g us, and the simulator says %.3g us if each rank had a core: why is it faster here?", text,
-                 row->usec, row->sim);
+        snprintf(why, H1_WHY, "%s: %s, and the simulator says %s if each rank had a core: why is it faster here?", text,
+                 clab_seconds_text(1e-6 * row->usec, here), clab_seconds_text(1e-6 * row->sim, there));
         return true;
     }
     for (int i = 0; i < data->nrows; i++) {

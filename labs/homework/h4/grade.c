@@ -110,7 +110,7 @@ static bool foresee(struct grading *g, const char *key, struct h4_round *round)
 // An error for people; smaller ones are only the rounding of numbers.
 static const char *percent(double error, char text[32])
 {
-    snprintf(text, 32, error < 1e-4 ? "under 0.01 %%" : "%.3g %%", 100 * error);
+    snprintf(text, 32, error < 1e-4 ? "under 0.01 %%" : error < 9.995 ? "%.3g %%" : "%.0f %%", 100 * error);
     return text;
 }
 
