@@ -6,8 +6,7 @@
 //                  jumps. CLAB_NET names the network (dgx-h100 unless set). CLAB_STRAGGLE=RANK=FACTOR,... makes ranks
 //                  compute slower.
 // - coordinator.h  collectives in virtual time: member 0 runs and prices the whole call.
-// - wait.c         an emulated wire, `--emulate NAME`, over a backend of this host: a message is delivered when it
-//   would
+// - wait.c         an emulated wire, `--emulate NAME`, over a backend of this host: a message is delivered when it would
 //                  arrive, and not before. Until then its core is free, so that compute overlaps with a slow wire even
 //                  where ranks have no core to spare. If the data's real way takes longer, that is what counts.
 //

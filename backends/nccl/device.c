@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The GPU as a device (device.h): kernels (kernels.h) and copies in one stream, and what comes back from it.
 //
-// - Calls that answer nothing do not wait. What fails is logged once, and kept for nccl_device_finish.
+// - Calls that answer nothing do not wait. What fails is logged once, and kept for `finish`.
 // - Sums and counts come back as NCCL_SUMS numbers, which are added here in order.
 
 #include "backends/nccl/device.h"

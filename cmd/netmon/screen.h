@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The terminal of `commlab netmon`: a page that is written over itself, and the key that ends it.
 //
-// - The terminal is as before when screen_end has been called; signals that end programs only set screen_is_over.
+// - The terminal is as before when screen_end has been called; signals that end programs only end screen_wait.
 // - Plain ASCII, and no colour.
 #pragma once
 

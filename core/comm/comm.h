@@ -8,7 +8,7 @@
 // - work.c      queues works, drives them, waits with a deadline.   revoke.c   how a failure becomes that of all.
 // - progress.h  what goes on while the program computes: a thread, or nothing.
 // - select.c    which algorithm, if the user names none.   table.h   the table that the user has measured.
-// - flight.h    what ranks did last, for others to read.   record.c   what works write there.
+// - core/flight/flight.h   what ranks did last, for others to read.   record.c   what works write there.
 // - core/trace/buffer.h all that this rank does, for a trace viewer, if asked.
 // - comm.c      create, split, destroy.   open.c   how members exchange data.   shrink.c   what is left after a
 //   failure.

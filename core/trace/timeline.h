@@ -55,7 +55,7 @@ enum { CLAB_ROW_STRIDE = 128 };
 
 struct clab_timeline_span {
     double begin, end;
-    double kept;                       // s of it in which others had the rank's core (base/kept.h); below 0: not known
+    double kept;                       // s of it in which others had the rank's core (base/machine/kept.h); below 0: not known
     int64_t bytes;                     // -1: none
     int32_t process, row, peer, stage; // peer, stage: -1: none
     char name[CLAB_TIMELINE_NAME];
@@ -81,7 +81,7 @@ double clab_timeline_cut(struct clab_timeline *timeline, double from);
 
 enum clab_timeline_kind { CLAB_TIMELINE_MEASURED, CLAB_TIMELINE_SIMULATED };
 
-// Write `path` for a trace viewer (base/viewer.h), with what `about` says. Times begin at 0, with the first thing there
+// Write `path` for a trace viewer (base/files/viewer.h), with what `about` says. Times begin at 0, with the first thing there
 // is. Sorts the timeline. Process 2r is rank r measured, 2r + 1 rank r simulated.
 //   errors: CLAB_EUNSUPPORTED, CLAB_EIO, CLAB_ENOMEM
 int clab_timeline_write(struct clab_timeline *timeline, enum clab_timeline_kind kind, const char *path,

@@ -336,7 +336,7 @@ static bool reaches_inputs(const struct clab_mlp *mlp, int l)
     return false;
 }
 
-// One layer, whose outputs' gradient is dy; *dx_p is that of its inputs, in `dx` or, for the lowest, nowhere. `ready` is
+// One layer, whose outputs' gradient is dy; that of its inputs goes to `dx` or, for the lowest, nowhere. `ready` is
 // no part of the spans: what it starts is not computed.
 static int layer_backward(const struct clab_mlp *mlp, int l, const float *dy, bool add, float *dx,
                           clab_mlp_ready *ready, void *user)

@@ -31,7 +31,7 @@ enum clab_train_overlap {
 };
 const char *clab_train_overlap_name(enum clab_train_overlap overlap); // "none", "bucket", "full"
 
-// What is sent of a gradient (train_compress.c has bytes, work and sources).
+// What is sent of a gradient (codec.c has bytes, work and sources).
 enum clab_train_codec {
     CLAB_TRAIN_WHOLE,    // as it is
     CLAB_TRAIN_FP16,     // 2 B an element

@@ -6,7 +6,7 @@
 // - pmi.c       PMI-1's text protocol over PMI_FD (hydra, srun --mpi=pmi2).   pmix.c  PMIx, if libpmix is there.
 // - slurm.c     srun --mpi=none has no key-value store: host and port are derived from the step.
 // - siblings.c  ranks of this host that have ended before they joined (siblings.h).
-// - token.c     the secret of jobs whose launcher has no key-value store.
+// - core/job/store/token.c   the secret of jobs whose launcher has no key-value store.
 //
 // The order: a launcher that starts another one comes after it.
 //
