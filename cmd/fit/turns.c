@@ -249,9 +249,9 @@ void fit_turn_round_trip_fresh(struct fit_ranks *r, size_t bytes)
 {
     round_trip(r, r->y, bytes, NULL);
 }
-void fit_turn_round_trip_fresh_reduce(struct fit_ranks *r, size_t bytes)
+void fit_turn_round_trip_fresh_add(struct fit_ranks *r, size_t bytes)
 {
-    round_trip(r, r->y, bytes, r->x);
+    round_trip(r, r->y, bytes, r->y);
 }
 
 void fit_turn_exchange(struct fit_ranks *r, size_t bytes)
@@ -268,19 +268,20 @@ void fit_turn_exchange_add(struct fit_ranks *r, size_t bytes)
 }
 
 // This turn sends the message that the turn before received.
-static void exchange_fresh(struct fit_ranks *r, size_t bytes, const char *with)
+static void exchange_fresh(struct fit_ranks *r, size_t bytes, bool adds)
 {
     r->turned = !r->turned;
-    exchange(r, r->turned ? r->y : r->z, r->turned ? r->z : r->y, bytes, with);
+    char *from = r->turned ? r->y : r->z, *to = r->turned ? r->z : r->y;
+    exchange(r, from, to, bytes, adds ? to : NULL);
 }
 
 void fit_turn_exchange_fresh(struct fit_ranks *r, size_t bytes)
 {
-    exchange_fresh(r, bytes, NULL);
+    exchange_fresh(r, bytes, false);
 }
-void fit_turn_exchange_fresh_reduce(struct fit_ranks *r, size_t bytes)
+void fit_turn_exchange_fresh_add(struct fit_ranks *r, size_t bytes)
 {
-    exchange_fresh(r, bytes, r->rank == 1 ? r->x : NULL);
+    exchange_fresh(r, bytes, r->rank == 1);
 }
 
 // Its copies go to memory of few bytes, which stays in the nearest cache.

@@ -36,12 +36,12 @@ fit_turn fit_turn_one_way, fit_turn_one_way_reduce, fit_turn_one_way_add, fit_tu
 fit_turn fit_turn_stream;
 // Rank 1 to rank 0.
 fit_turn fit_turn_one_way_back;
-// To rank 1 and back: x; the message received last; the same, and the receiver adds x to it.
-fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_reduce;
+// To rank 1 and back: x; the message received last; the same, and the receiver adds it to its own.
+fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_add;
 // Both at once. If a rank reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, but that is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;
-fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_reduce;
+fit_turn fit_turn_exchange_fresh, fit_turn_exchange_fresh_add;
 // z = y of the other; then each reads its own y again, and y = z. So y has been read by both when it is written.
 fit_turn fit_turn_exchange_home;
 

@@ -13,20 +13,29 @@ struct taking {
     double reduce, add; // written by a reduction to a third buffer; by one that adds in place
 };
 
+// What a byte takes more than in this call if it costs `fresh`, and `kept` with lines that no peer has. Whoever takes a
+// line back does not also fetch it from memory: where this call's memory makes kept data dearer, less is left.
+static double more_than(double fresh, double kept, double here)
+{
+    return later(0, fresh - later(kept, here));
+}
+
 // `since`: bytes that the peer has touched since it read the data that is overwritten now, on average. (The probes of
 // fresh data overwrite data after the peer has touched half of their level.)
 static struct taking taking_back(struct full *s, double since, enum clab_load load)
 {
-    const struct clab_level *l = &s->fresh;
+    const struct clab_level *l = &s->fresh, *here = &s->level;
     const double most = (double)s->net->levels[s->net->nlevels - 1].bytes; // beyond which nothing changes
     const size_t footprint = since <= 1 ? 1 : 2 * since < most ? (size_t)(2 * since) : (size_t)most;
     if (s->fresh_footprint != footprint) {
         s->fresh = clab_net_level(s->net, footprint);
         s->fresh_footprint = footprint;
     }
-    return (struct taking){later(0, l->pull[CLAB_FRESH][load] - l->pull[CLAB_KEPT][load]),
-                           later(0, l->reduce[CLAB_FRESH][load] - l->reduce[CLAB_KEPT][load]),
-                           later(0, l->add_fresh[load] - l->add[load])};
+    return (struct taking){
+        more_than(l->pull[CLAB_FRESH][load], l->pull[CLAB_KEPT][load], here->pull[CLAB_KEPT][load]),
+        more_than(l->reduce[CLAB_FRESH][load], l->reduce[CLAB_KEPT][load], here->reduce[CLAB_KEPT][load]),
+        more_than(l->add_fresh[load], l->add[load], here->add[load]),
+    };
 }
 
 // The extra cost of writing `bytes` to `dst` in `region`, while the peer touches `meanwhile` other bytes.

@@ -87,6 +87,7 @@ FULL_INLINE int32_t keep(struct full *s, const struct message *message, enum mod
     kept->lane = message->lane;
     kept->landed = message->landed;
     kept->joins = message->joins;
+    kept->kept = message->kept;
     if (RECORDS(s, mode))
         recorder_keep(s, index);
     return index;

@@ -17,8 +17,9 @@ struct message {
     int32_t src, dst; // ranks
     int32_t next;     // in its bucket, or in its receiver's list
     uint16_t lane;
-    bool landed; // received out of order (full.c, release): head is then when it had landed
-    bool joins;  // it came in one packet with an earlier one
+    bool landed : 1; // received out of order (full.c, release): head is then when it had landed
+    bool joins : 1;  // it came in one packet with an earlier one
+    bool kept : 1;   // nobody writes it: it lies in its sender's `in`
 };
 
 static_assert(sizeof(struct message) == 32, "two messages a cache line");

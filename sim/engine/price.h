@@ -141,8 +141,10 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         .dst = full_representative(s, step->peer, step->peer),
         .lane = (uint16_t)t->lane,
     };
-    if (mode == MODE_ANY && s->has_levels)
+    if (mode == MODE_ANY && s->has_levels) {
+        message.kept = step->src.count > 0 && layout_chunks(&s->layout, step->src)->region == CLAB_IN;
         lend(s, step, s->load);
+    }
     s->messages++;
     if (mode == MODE_ANY)
         t->l->acks += cost->waits;
@@ -256,8 +258,10 @@ static bool adds(const struct layout *l, struct clab_span dst, enum clab_region 
 }
 
 // What `bytes` that `step` receives into `region` cost a core, where they are pulled. Reading lines that a peer has
-// just written costs little more; writing lines that a peer has read does.
-static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes)
+// just written costs little more; writing lines that a peer has read does. A sum of `kept` data waits for those lines
+// alone, and who reads it then waits for it; a sum of what a peer has written waits for both at once.
+static struct rates rates_of(const struct turn *t, const struct clab_step *step, enum clab_region region, size_t bytes,
+                             bool kept_data)
 {
     struct full *s = t->s;
     const struct clab_level *kept = &s->level;
@@ -268,7 +272,7 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const struct taking taking = taking_at(t, step->dst, region, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(in_place ? kept->add : kept->reduce[CLAB_KEPT], share);
-    const double more = in_place ? taking.add : taking.reduce;
+    const double more = in_place || !kept_data ? taking.add : taking.reduce;
     cache_state_touch(&s->cache, t->rank, touched);
     return (struct rates){reduces ? pull : pull + taking.pull, later(0, reduce + more - pull)};
 }
@@ -280,13 +284,13 @@ struct work {
 
 // `region`: where it lands.
 FULL_INLINE struct work work_of(const struct turn *t, const struct clab_step *step, enum clab_region region,
-                                const struct loggp_cost *cost, enum mode mode)
+                                const struct loggp_cost *cost, bool kept, enum mode mode)
 {
     struct full *s = t->s;
     if (mode != MODE_ANY || !s->has_levels)
         return (struct work){cost->recv, 0, cost->reduce};
     const struct clab_segment *segment = cost->segment;
-    struct rates rates = rates_of(t, step, region, cost->bytes);
+    struct rates rates = rates_of(t, step, region, cost->bytes, kept);
     double reduce = cost->o_reduce + full_cost(s, cost->bytes, rates.reduce);
     if (!segment->memory)
         return (struct work){cost->recv, 0, reduce};
@@ -396,7 +400,7 @@ FULL_INLINE double price_landing(const struct turn *t, const struct clab_step *s
     const struct clab_link *link = cost->link;
     const struct layout *l = mode == MODE_ANY && s->has_levels ? &s->layout : NULL;
     const enum clab_region region = l ? layout_choose(l, step->dst) : CLAB_OUT;
-    struct work work = work_of(t, step, region, cost, mode);
+    struct work work = work_of(t, step, region, cost, message->kept, mode);
     double fixed = fixed_of(s, cost, s->load);
     bool by_socket = mode == MODE_ANY && cost->buffers && !s->transfers;
     if (RECORDS(s, mode))

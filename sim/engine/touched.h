@@ -8,8 +8,8 @@
 #include "core/program/program.h"
 
 struct touched {
-    size_t all;  // bytes: of all ranks' memory
-    size_t core; // by the core that touches most: its own memory, and that of peers that it reads
+    size_t all;     // bytes: of all ranks' memory
+    size_t core;    // by the core that touches most: its own memory, and that of peers that it reads
     size_t written; // by the core that writes most
 };
 

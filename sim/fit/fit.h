@@ -29,8 +29,8 @@ enum clab_probe {
     CLAB_PROBE_COPY,     // a rank's own memory to its own memory
     CLAB_PROBE_PULL,   // kept: messages one way, each timed until the sender learns that it was fetched. fresh: half a
                        // round trip of data that each rank has just received. Both: an exchange
-    CLAB_PROBE_REDUCE, // as PULL, but received by out = in + message
-    CLAB_PROBE_ADD,    // as REDUCE of kept data, but received by out = out + message
+    CLAB_PROBE_REDUCE, // as PULL of kept data, but received by out = in + message
+    CLAB_PROBE_ADD,    // as PULL, but received by out = out + message. fresh: both have been written and read by the peer
     CLAB_PROBE_LANES,  // messages one way, each on the next lane; in shared memory all lanes at once, and then a CALL
     CLAB_PROBE_SUM,    // a rank's own memory: z = z + z, which has as many buffers as what is then sent
     CLAB_PROBE_REST,   // half a round trip of a message that finds the wire idle for a while

@@ -145,15 +145,12 @@ static double pull_of_sums(struct fit_round *r, const struct clab_segment *s, si
     return per_byte(r, s, summed, summed->seconds - sum->seconds, false);
 }
 
-// Who sums takes back the lines that a peer has read, and reading a peer's sums costs what other fresh data does. So what
-// the probe of sums has more than a pull is the sum's. It has a pull of lines that were just summed in it. The fresh
-// REDUCE has a third buffer instead, which fills the caches first: alone, the lesser of them is nearest. Of both, one
-// rank of REDUCE only copies.
-static void fit_sums(struct clab_level *level, enum clab_load load, double sums)
+// What a sum takes more if it writes lines that a peer has read, and the peer then reads it: what the probe of sums has
+// more than a pull. The one waits for lines while it sums, the other while it pulls.
+static double taken_of(struct fit_round *r, const struct clab_segment *s, const struct clab_level *level,
+                       enum clab_load load)
 {
-    const double taken = sums - level->pull[CLAB_KEPT][load],
-                 reduced = level->reduce[CLAB_FRESH][load] - level->reduce[CLAB_KEPT][load];
-    level->add_fresh[load] = level->add[load] + fit_at_least_0(load == CLAB_ALONE ? fmin(taken, reduced) : taken);
+    return fit_at_least_0(pull_of_sums(r, s, level->bytes, load) - level->pull[CLAB_KEPT][load]);
 }
 
 // A copy to where both ranks have read: what is left of the probe without an exchange of kept data, and without reading
@@ -164,18 +161,22 @@ static double copy_of_shared(struct fit_round *r, const struct clab_segment *s, 
     return home - level->pull[CLAB_KEPT][CLAB_BOTH] - level->copy[CLAB_BOTH] / 2;
 }
 
-static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, struct clab_level *level)
+// `before`: the next smaller level. The probe of sums touches one buffer, and fills caches as the reductions of that level.
+static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t bytes, const struct clab_level *before,
+                      struct clab_level *level)
 {
     level->bytes = bytes;
     for (int load = 0; load < CLAB_LOADS; load++) {
         const struct clab_sample *copy = fit_find(r, CLAB_PROBE_COPY, bytes, CLAB_KEPT, load);
         level->copy[load] = copy->seconds / (double)copy->bytes;
         level->add[load] = pull_of(r, s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load);
-        for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+        level->add_fresh[load] = fmax(level->add[load], pull_of(r, s, CLAB_PROBE_ADD, bytes, CLAB_FRESH, load));
+        for (int touch = 0; touch < CLAB_TOUCHES; touch++)
             level->pull[touch][load] = pull_of(r, s, CLAB_PROBE_PULL, bytes, touch, load);
-            level->reduce[touch][load] = pull_of(r, s, CLAB_PROBE_REDUCE, bytes, touch, load);
-        }
-        fit_sums(level, load, pull_of_sums(r, s, bytes, load));
+        level->reduce[CLAB_KEPT][load] = pull_of(r, s, CLAB_PROBE_REDUCE, bytes, CLAB_KEPT, load);
+        const double less = before ? fmin(before->reduce[CLAB_KEPT][load], level->reduce[CLAB_KEPT][load])
+                                   : level->reduce[CLAB_KEPT][load];
+        level->reduce[CLAB_FRESH][load] = fmax(level->reduce[CLAB_KEPT][load], less + taken_of(r, s, level, load));
     }
     level->copy_shared[CLAB_BOTH] = fmax(level->copy[CLAB_BOTH], copy_of_shared(r, s, level));
 }
@@ -183,8 +184,12 @@ static void fit_level(struct fit_round *r, const struct clab_segment *s, size_t 
 static void fit_levels(struct fit_round *r, struct clab_net *net, const struct clab_link *link)
 {
     const struct clab_segment *pull = &link->segments[SEGMENTS - 1];
-    for (size_t bytes = 0; (bytes = fit_next_level(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;)
-        fit_level(r, pull, bytes, &net->levels[net->nlevels++]);
+    const struct clab_level *before = NULL;
+    for (size_t bytes = 0; (bytes = fit_next_level(r, bytes)) && net->nlevels < CLAB_NET_LEVELS;) {
+        struct clab_level *level = &net->levels[net->nlevels++];
+        fit_level(r, pull, bytes, before, level);
+        before = level;
+    }
 }
 
 // Hockney's two numbers, for the closed form: the least message, and the level of 4 MiB.

@@ -40,8 +40,8 @@ static int look_at_buffers(struct clab_comm *comm, int rank)
         fit_turn_laned(&ranks, BYTES);
         fit_turn_all_lanes(&ranks, BYTES / CLAB_FIT_LANES);
         fit_turn_exchange_add(&ranks, BYTES);
-        fit_turn_exchange_fresh_reduce(&ranks, BYTES);
-        fit_turn_round_trip_fresh_reduce(&ranks, BYTES);
+        fit_turn_exchange_fresh_add(&ranks, BYTES);
+        fit_turn_round_trip_fresh_add(&ranks, BYTES);
         status = ranks.err ? 3 : 0;
     }
     if (!status && (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, false) || !are_ordinary(ranks.z, false)))

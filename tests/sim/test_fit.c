@@ -78,15 +78,15 @@ static void add_level(struct samples *s, size_t bytes)
             add_to_level(s, CLAB_PROBE_HOME, bytes, CLAB_FRESH, load,
                          fixed(k) + k->latency + both + empty_call +
                              m * (cost(bytes, 1, CLAB_KEPT, load) + cost(bytes, 0, 0, load) / 2 + home(bytes)));
-        add_to_level(s, CLAB_PROBE_ADD, bytes, CLAB_KEPT, load,
-                     fixed(k) + k->latency + both + m * cost(bytes, 3, 0, load) + empty_call);
+        add_to_level(s, CLAB_PROBE_REDUCE, bytes, CLAB_KEPT, load,
+                     fixed(k) + k->latency + both + m * cost(bytes, 2, 0, load) + empty_call);
         for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
             // A round trip of fresh data is not told that it was fetched, and has no call.
             double told = touch == CLAB_FRESH && load == CLAB_ALONE ? 0 : k->latency + empty_call;
             add_to_level(s, CLAB_PROBE_PULL, bytes, touch, load,
                          fixed(k) + told + both + m * cost(bytes, 1, touch, load));
-            add_to_level(s, CLAB_PROBE_REDUCE, bytes, touch, load,
-                         fixed(k) + told + both + m * cost(bytes, 2, touch, load));
+            add_to_level(s, CLAB_PROBE_ADD, bytes, touch, load,
+                         fixed(k) + told + both + m * cost(bytes, 3, touch, load));
         }
     }
 }
@@ -173,16 +173,17 @@ static void test_fit_recovers_the_levels(void **state)
         for (int load = 0; load < CLAB_LOADS; load++) {
             assert_close(level->copy[load], cost(level_sizes[i], 0, 0, load));
             assert_close(level->add[load], cost(level_sizes[i], 3, 0, load));
-            // A sum takes lines back for what pulled sums cost more than kept data; alone, for no more than fresh reductions.
+            assert_close(level->add_fresh[load], cost(level_sizes[i], 3, CLAB_FRESH, load));
+            // A sum that is read takes what pulled sums cost more than kept data, beside a reduction of less memory.
             const double more = summed(level_sizes[i], load) - cost(level_sizes[i], 1, CLAB_KEPT, load);
-            const bool is_most = level_sizes[i] == 1 << 20 && load == CLAB_ALONE;
-            assert_close(level->add_fresh[load], level->add[load] + (is_most ? 50e-12 : more > 0 ? more : 0));
+            const double kept = cost(level_sizes[i], 2, CLAB_KEPT, load),
+                         less = i > 0 ? cost(level_sizes[i - 1], 2, CLAB_KEPT, load) : kept;
+            assert_close(level->reduce[CLAB_KEPT][load], kept);
+            assert_close(level->reduce[CLAB_FRESH][load], fmax(kept, less + (more > 0 ? more : 0)));
             if (load == CLAB_BOTH)
                 assert_close(level->copy_shared[load], fmax(level->copy[load], home(level_sizes[i])));
-            for (int touch = 0; touch < CLAB_TOUCHES; touch++) {
+            for (int touch = 0; touch < CLAB_TOUCHES; touch++)
                 assert_close(level->pull[touch][load], cost(level_sizes[i], 1, touch, load));
-                assert_close(level->reduce[touch][load], cost(level_sizes[i], 2, touch, load));
-            }
         }
     }
     assert_close(net.intra.alpha, 64e-9);
