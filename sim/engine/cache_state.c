@@ -21,14 +21,16 @@ int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nslot
     const size_t all = (size_t)nranks * (size_t)lanes * (size_t)nslots;
     *cache = (struct cache_state){.lanes = lanes, .nslots = nslots};
     cache->touched = calloc((size_t)nranks, sizeof *cache->touched);
+    cache->takes = calloc((size_t)nranks, sizeof *cache->takes);
     cache->home = reads ? new_entries(all) : NULL;
     cache->alt = reads && alternates ? new_entries(all) : NULL;
-    return cache->touched && (cache->home || !reads) && (cache->alt || !reads || !alternates) ? CLAB_OK : CLAB_ENOMEM;
+    return cache->touched && cache->takes && (cache->home || !reads) && (cache->alt || !reads || !alternates) ? CLAB_OK : CLAB_ENOMEM;
 }
 
 void cache_state_free(struct cache_state *cache)
 {
     free(cache->touched);
+    free(cache->takes);
     free(cache->home);
     free(cache->alt);
     *cache = (struct cache_state){0};
@@ -37,6 +39,6 @@ void cache_state_free(struct cache_state *cache)
 size_t cache_state_bytes(const struct cache_state *cache, int nranks)
 {
     const size_t place = (cache->home ? sizeof *cache->home : 0) + (cache->alt ? sizeof *cache->alt : 0);
-    const size_t rank = (size_t)cache->lanes * (size_t)cache->nslots * place + sizeof *cache->touched;
+    const size_t rank = (size_t)cache->lanes * (size_t)cache->nslots * place + sizeof *cache->touched + sizeof *cache->takes;
     return cache->touched ? (size_t)nranks * rank : 0;
 }

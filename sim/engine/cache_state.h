@@ -17,11 +17,17 @@
 
 enum { CACHE_NOBODY = -1 }; // no peer has read what lies there
 
+// Whether a rank wrote what a peer has read, while it exchanged messages: in this call so far; and not in the one before.
+struct cache_takes {
+    bool now, spared;
+};
+
 struct cache_state {
-    double *touched; // (nranks) bytes that the rank's peers have touched so far
-    float *home;     // (nranks, lanes, nslots) `touched` when a peer read the chunk; below 0: one of CACHE_NOBODY...
-                     // NULL: no cost depends on it
-    float *alt;      // the same for the chunks' copies in CLAB_ALT; NULL: no chunk alternates
+    double *touched;           // (nranks) bytes that the rank's peers have touched so far
+    struct cache_takes *takes; // (nranks)
+    float *home; // (nranks, lanes, nslots) `touched` when a peer read the chunk; below 0: one of CACHE_NOBODY...
+                 // NULL: no cost depends on it
+    float *alt;  // the same for the chunks' copies in CLAB_ALT; NULL: no chunk alternates
     int lanes, nslots;
     size_t at; // the first entry of the current rank and lane
 };
@@ -31,6 +37,12 @@ struct cache_state {
 int cache_state_init(struct cache_state *cache, int nranks, int lanes, int nslots, bool reads, bool alternates);
 void cache_state_free(struct cache_state *cache);
 size_t cache_state_bytes(const struct cache_state *cache, int nranks);
+
+// A call of the rank begins, after another.
+static inline void cache_state_next_call(const struct cache_state *cache, int rank)
+{
+    cache->takes[rank] = (struct cache_takes){.spared = !cache->takes[rank].now};
+}
 
 // ---- called several times per message, so inline -------------------------------------------------------------
 // Spans are of the layout's current rank and lane, whose entries begin at `at`.

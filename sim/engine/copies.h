@@ -38,16 +38,17 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
     };
 }
 
-// The extra cost of writing `bytes` to `dst` in `region`, while the peer touches `meanwhile` other bytes.
+// The extra cost of writing `bytes` to `dst` in `region`, while the peer touches `meanwhile` other bytes, and `load` says
+// whether it takes lines back as well.
 static struct taking taking_of(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
-                               double meanwhile)
+                               double meanwhile, enum clab_load load)
 {
     struct full *s = t->s;
     const double since = cache_state_since(&s->cache, &s->layout, dst, region);
     if (since < 0)
         return (struct taking){0};
     // The peer read the first byte before it touched the `bytes` after it; half of `meanwhile` is the average.
-    return taking_back(s, since + (double)bytes + meanwhile / 2, s->load);
+    return taking_back(s, since + (double)bytes + meanwhile / 2, load);
 }
 
 // The load at a call's begin and end: the other ranks are assumed to copy, too.
@@ -74,17 +75,19 @@ static void lend(struct full *s, const struct clab_step *step, enum clab_load lo
         cache_state_lend(&s->cache, &s->layout, step->src, load == CLAB_ALONE ? 0 : touched);
 }
 
-// The extra cost of receiving `bytes` into `dst` in `region`, while the peer touches `meanwhile` other bytes. A chunk
-// that alternates overwrites data that both ranks have read.
-FULL_INLINE struct taking taking_at(const struct turn *t, struct clab_span dst, enum clab_region region, size_t bytes,
-                                    double meanwhile)
+// The extra cost of receiving `bytes` from `peer` into `dst` in `region`, while the peer touches `meanwhile` other bytes.
+// A chunk that alternates overwrites data that both ranks have read.
+FULL_INLINE struct taking taking_at(const struct turn *t, int peer, struct clab_span dst, enum clab_region region,
+                                    size_t bytes, double meanwhile)
 {
     struct full *s = t->s;
     const struct layout *l = &s->layout;
     const enum clab_region now = layout_chunks(l, dst)->region;
+    const bool takes = cache_state_since(&s->cache, l, dst, region) >= 0;
+    s->cache.takes[t->rank].now |= takes && s->load == CLAB_BOTH;
     if (now == CLAB_IN || (now == CLAB_ALT) == (region == CLAB_ALT))
-        return taking_of(t, dst, region, bytes, meanwhile);
-    if (cache_state_since(&s->cache, l, dst, region) < 0)
+        return taking_of(t, dst, region, bytes, meanwhile, s->cache.takes[peer].spared ? CLAB_ALONE : s->load);
+    if (!takes)
         return (struct taking){0};
     const double taken = taking_shared(s, load_at_home(s));
     return (struct taking){taken, taken, taken};
@@ -144,7 +147,7 @@ static void combine(const struct turn *t, const struct clab_step *step, size_t b
     const double touched = touched_beside(s, bytes);
     const double sum = in_place ? level->add[s->load] : level->reduce[CLAB_KEPT][s->load];
     const double more = later(0, sum - level->pull[CLAB_KEPT][s->load]);
-    const struct taking taking = taking_of(t, step->dst, region, bytes, touched);
+    const struct taking taking = taking_of(t, step->dst, region, bytes, touched, s->load);
     copy_before(t, bytes, touched, 0);
     t->l->clock = price_core(t, t->l->clock, full_cost(s, bytes, more + (in_place ? taking.add : taking.reduce)),
                              PART_REDUCE, MODE_ANY);
@@ -165,7 +168,7 @@ static void copy(const struct turn *t, const struct clab_step *step)
         copy_before(t, bytes, touched, 0);
     } else {
         const enum clab_region region = layout_choose(&s->layout, step->dst);
-        copy_before(t, bytes, touched, taking_of(t, step->dst, region, bytes, touched).pull);
+        copy_before(t, bytes, touched, taking_of(t, step->dst, region, bytes, touched, s->load).pull);
         settle(s, step->dst, region);
     }
 }
@@ -241,6 +244,8 @@ static void pass_call(struct full *s, int rank, int lane)
 // A call of the rank begins.
 static void begin_copies(struct full *s, int rank, bool is_first)
 {
+    if (s->has_levels && !is_first)
+        cache_state_next_call(&s->cache, rank);
     for (int lane = 0; s->has_levels && lane < s->problem->lanes; lane++) {
         if (is_first && s->busy)
             pass_call(s, rank, lane);

@@ -269,7 +269,7 @@ static struct rates rates_of(const struct turn *t, const struct clab_step *step,
     const bool in_place = !clab_step_reads(step) && adds(&s->layout, step->dst, region);
     const double touched =
         s->load == CLAB_BOTH ? (reduces && !in_place ? 3 : 2) * (double)bytes : copied_by(t, step->peer);
-    const struct taking taking = taking_at(t, step->dst, region, bytes, touched);
+    const struct taking taking = taking_at(t, full_representative(s, step->peer, step->peer), step->dst, region, bytes, touched);
     const double share = share_beside(t, step, bytes), pull = beside(kept->pull[CLAB_KEPT], share);
     const double reduce = beside(in_place ? kept->add : kept->reduce[CLAB_KEPT], share);
     const double more = in_place || !kept_data ? taking.add : taking.reduce;
