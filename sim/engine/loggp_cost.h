@@ -21,6 +21,7 @@ struct loggp_cost {
     double latency;
     double gap;           // LogGP's g, which no message itself waits for
     double ahead;         // s that the last byte may leave before its turn, after a pause
+    double held;          // s more of the sender's core if all bytes wait for the wire
     double after, joined; // s more of the sender's core; and less of either port for a message that joins a packet
     double acks;          // s of the receiver's port on the way back
     double found;         // s less of the receiver's core for a message that it finds with one before it

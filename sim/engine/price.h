@@ -83,12 +83,21 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
     return true;
 }
 
-// What the sender's core is busy with when the message, posted at `posted`, is on its way.
-static void price_after(const struct turn *t, const struct loggp_cost *cost, double posted)
+// What of the message waits for the wire, beyond what a bucket lets go at once: its last byte leaves so much later.
+static double share_held(const struct loggp_cost *cost, double seconds)
 {
-    if (cost->after > 0)
-        posted = price_core(t, posted, cost->after, PART_LATENCY, MODE_ANY);
-    if (cost->after > 0 && t->s->recorder)
+    return seconds < cost->send ? seconds / cost->send : 1;
+}
+
+// What the sender's core is busy with when the message, posted at `posted`, is on its way until `departs`.
+static void price_after(const struct turn *t, const struct loggp_cost *cost, double posted, double departs)
+{
+    double after = cost->after;
+    if (cost->held > 0 && departs > posted)
+        after += ticks_round(t->s->costs.ticks, cost->held * share_held(cost, departs - posted));
+    if (after > 0)
+        posted = price_core(t, posted, after, PART_LATENCY, MODE_ANY);
+    if (after > 0 && t->s->recorder)
         recorder_end(t, posted, t->s->recorder->at);
     t->l->end = later(t->l->end, posted);
 }
@@ -110,7 +119,7 @@ static void hand_over(const struct turn *t, const struct clab_link *link, const 
     message->head = departs + cost->latency + way;
     if (t->s->recorder)
         recorder_hand_over(t, port, (struct recorder_socket){posted, free, left, *port, cost->ahead, message->head});
-    price_after(t, cost, posted);
+    price_after(t, cost, posted, departs);
 }
 
 // The port takes it; the lane's `end` is when it has left. Returns when its first fragment is at the receiver.

@@ -66,6 +66,7 @@ static void halve_carrying(struct clab_link *link)
     for (struct clab_segment *s = link->segments; s < link->segments + link->nsegments; s++) {
         s->core_send /= 2;
         s->core_recv /= 2;
+        s->core_wait /= 2;
     }
 }
 

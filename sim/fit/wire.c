@@ -52,9 +52,11 @@ struct wire {
     double o_send, o_recv; // of its cores
     double found;          // of the receiver's, for one of many that have come
     double o_after, o_both;
+    double gain;           // s that a message may go ahead of its turn
     size_t some;           // bytes of a few packets
-    double some_each;      // s/B of the sender's core up to those, after they are handed over
+    double some_busy;      // s of the sender's core for those, after they are handed over
     struct fit_line carry; // of longer ones: of the sender's core
+    double room, waiting;  // bytes that go ahead; s/B more of that core for those that wait
     double core_recv;
 };
 
@@ -130,6 +132,19 @@ static size_t next_carried(const struct fit_round *r)
     return next;
 }
 
+// A core that sends a message of several packets takes its time by the byte, and for packets that wait a timer each.
+// After a rest those wait that a bucket does not let go at once.
+static void split_carry(struct fit_round *r, struct wire *w)
+{
+    const double some = (double)w->some;
+    w->carry = fit_line_through(r, CLAB_PROBE_CARRY, w->some, SIZE_MAX);
+    w->some_busy = fit_at_least_0(time_at(r, CLAB_PROBE_CARRY, w->some) - w->o_send - w->o_after);
+    w->room = fit_at_least_0(w->gain / w->full);
+    if (w->room > 0)
+        w->waiting = fit_at_least_0(some * w->carry.slope - w->some_busy) / fmin(some, w->room);
+    w->waiting = fmin(w->waiting, w->carry.slope);
+}
+
 static struct wire wire_of(struct fit_round *r)
 {
     const double full = fit_line_through(r, CLAB_PROBE_STREAM, 2 * PACKET, SIZE_MAX).slope;
@@ -144,9 +159,9 @@ static struct wire wire_of(struct fit_round *r)
     w.found = fmin(fit_time(r, CLAB_PROBE_FOUND), w.o_recv);
     const double post = time_at(r, CLAB_PROBE_POST, least), stream = time_at(r, CLAB_PROBE_STREAM, least);
     w.o_after = fit_at_least_0((is_held(&w, least, stream) ? post : fmax(post, stream)) - w.o_send);
+    w.gain = gain_of(r, &w);
     w.some = next_carried(r);
-    w.some_each = fit_at_least_0(time_at(r, CLAB_PROBE_CARRY, w.some) - w.o_send - w.o_after) / (double)w.some;
-    w.carry = fit_line_through(r, CLAB_PROBE_CARRY, w.some, SIZE_MAX);
+    split_carry(r, &w);
     w.core_recv = fit_at_least_0(fit_line_through(r, CLAB_PROBE_FETCH, 0, SIZE_MAX).slope);
     if (!is_held(&w, least, both))
         w.o_both = fit_at_least_0(both - fmax(w.half, w.o_send + w.o_after + w.o_recv));
@@ -182,25 +197,28 @@ static struct clab_segment packet_of(struct fit_round *r, const struct wire *w, 
 static struct clab_segment some_of(const struct wire *w, const struct clab_segment *packet)
 {
     struct clab_segment s = *packet;
+    const double some = (double)w->some, late = fit_at_least_0(some - w->room); // bytes that wait after a rest
     snprintf(s.name, sizeof s.name, "to-%zu", w->some);
     s.up_to = w->some;
     s.gap = rest_on(w);
     s.gap_joined = s.gap_out = s.o_joined = 0;
     s.gap_send = s.gap_recv = w->full;
     s.gap_acks = w->acks;
-    s.core_send = w->some_each;
+    s.core_wait = late > 0 ? fmin(w->waiting, w->some_busy / late) : w->waiting;
+    s.core_send = (w->some_busy - late * s.core_wait) / some;
     return s;
 }
 
 // Longer ones.
-static struct clab_segment stream_of(const struct wire *w, const struct clab_segment *some, double late)
+static struct clab_segment stream_of(const struct wire *w, const struct clab_segment *some)
 {
     struct clab_segment s = *some;
     snprintf(s.name, sizeof s.name, "stream");
     s.up_to = SIZE_MAX;
-    s.latency += late;
-    s.o_after = fit_at_least_0(w->carry.start - w->o_send);
-    s.core_send = w->carry.slope;
+    s.latency += fit_at_least_0(-w->gain);
+    s.o_after = fit_at_least_0(w->carry.start - w->o_send + w->waiting * w->room);
+    s.core_send = w->carry.slope - w->waiting;
+    s.core_wait = w->waiting;
     s.core_recv = w->core_recv;
     return s;
 }
@@ -208,7 +226,6 @@ static struct clab_segment stream_of(const struct wire *w, const struct clab_seg
 static void fit_between(struct fit_round *r, struct clab_net *net, struct clab_link *link)
 {
     const struct wire w = wire_of(r);
-    const double gain = gain_of(r, &w);
     struct clab_segment *s = link->segments;
     // The least size has the costs of the next.
     for (size_t bytes = next_size(r, 0); (bytes = next_size(r, bytes)) && link->nsegments < CLAB_NET_SEGMENTS - 2;)
@@ -217,9 +234,9 @@ static void fit_between(struct fit_round *r, struct clab_net *net, struct clab_l
         return; // r->err
     s[link->nsegments - 1].up_to = PACKET_DATA - MESSAGE_HEADER;
     s[link->nsegments] = some_of(&w, &s[link->nsegments - 1]);
-    s[link->nsegments + 1] = stream_of(&w, &s[link->nsegments], fit_at_least_0(-gain));
+    s[link->nsegments + 1] = stream_of(&w, &s[link->nsegments]);
     link->nsegments += 2;
-    link->burst = fit_at_least_0(gain);
+    link->burst = fit_at_least_0(w.gain);
     link->alpha = w.half;
     link->beta = w.full;
     net->probed.line = time_at(r, CLAB_PROBE_PINGPONG, next_size(r, 0));

@@ -29,11 +29,11 @@ static int check_segment(const char *path, const struct clab_net *net, const str
     if (s->buffers && (s->waits || s->memory || link->port != CLAB_PORT_DUPLEX))
         return refuse_segment(path, link, s, "what buffers has a duplex port, does not wait, and is not of memory");
     if ((s->gap_joined > 0 || s->o_after > 0 || s->gap_acks > 0 || s->gap_out > 0 || s->core_send > 0 ||
-         s->core_recv > 0) &&
+         s->core_recv > 0 || s->core_wait > 0) &&
         !s->buffers)
         return refuse_segment(
             path, link, s,
-            "gap_joined, gap_acks, gap_out, o_after, core_send and core_recv are of segments with `buffers = yes`");
+            "gap_joined, gap_acks, gap_out, o_after, core_send, core_recv and core_wait are of segments with `buffers = yes`");
     if (s->o_joined > 0 && !s->buffers && !s->memory)
         return refuse_segment(path, link, s, "o_joined is of segments with `buffers = yes` or `memory = yes`");
     if (s->o_joined > s->o_recv)

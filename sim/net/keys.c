@@ -82,6 +82,7 @@ const struct net_key net_keys[] = {
     SEGMENT(gap_out, NET_SECONDS, false),
     SEGMENT(core_send, NET_PER_BYTE, false),
     SEGMENT(core_recv, NET_PER_BYTE, false),
+    SEGMENT(core_wait, NET_PER_BYTE, false),
     SEGMENT(gap_send, NET_PER_BYTE, false),
     SEGMENT(gap_recv, NET_PER_BYTE, false),
     SEGMENT(gap_both, NET_PER_BYTE, false),

@@ -43,6 +43,7 @@ struct clab_segment {
     double o_after;              // s more of the sender's core, where it buffers, when the message is on its way
     double gap_out;              // s of the sender's port behind a message, where it buffers
     double core_send, core_recv; // s/B of the cores, where it buffers; beside the wire, as long as it is busy
+    double core_wait;            // s/B more of the sender's for what waits for the wire
     size_t fragment;             // bytes
     bool waits;                  // the sender's stage lasts until the receiver has it (rendezvous, pull)
     bool buffers;                // sockets hold it: the sender's stage lasts for o_send only, and it comes in unasked

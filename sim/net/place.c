@@ -199,7 +199,8 @@ static void pace_wires(struct clab_net *net, double way)
     for (int i = 0; i < link->nsegments; i++) {
         struct clab_segment *s = &link->segments[i];
         s->o_send *= way, s->o_recv *= way, s->o_both *= way, s->o_after *= way;
-        s->core_send *= way, s->core_recv *= way, s->o_joined *= way;
+        s->core_send *= way, s->core_recv *= way, s->core_wait *= way;
+        s->o_joined *= way;
     }
     link->alpha *= way;
     net->switch_cost *= way;

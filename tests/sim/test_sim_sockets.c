@@ -194,6 +194,24 @@ static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
     clab_net_free(net);
 }
 
+// A packet that waits for the wire costs the sender's core a timer. What a bucket lets go at once does not wait.
+static void test_sim_packets_that_wait_take_the_core(void **state)
+{
+    (void)state;
+    struct clab_net *net = sockets(0);
+    const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
+    const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
+    net->machine_cores = 1;
+    net->inter.segments[0].core_wait = 4.1;
+    // Handed over at 10, and it takes the wire 205: it all waits. Then the receiver has the core.
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 410 + 20);
+    net->inter.burst = 105; // it leaves so much earlier: a wait of 100 is left
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 200 + 20);
+    net->inter.burst = 300;
+    assert_true(seconds_of("flat", problem, net, options) == 10 + 30 + 20);
+    clab_net_free(net);
+}
+
 // What only the sender's next message waits for.
 static void test_sim_a_port_waits_behind_a_message(void **state)
 {
@@ -265,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_sim_containers_take_turns_at_the_cores_of_their_machine),
         cmocka_unit_test(test_sim_members_share_the_cores_of_their_machine),
         cmocka_unit_test(test_sim_cores_carry_bytes_beside_the_wire),
+        cmocka_unit_test(test_sim_packets_that_wait_take_the_core),
         cmocka_unit_test(test_sim_a_port_waits_behind_a_message),
         cmocka_unit_test(test_sim_acknowledgements_share_the_wire_back),
         cmocka_unit_test(test_sim_what_comes_early_waits_in_its_socket),
