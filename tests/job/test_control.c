@@ -47,6 +47,22 @@ static void run_workers(int nranks, int absent, struct worker workers[], struct 
         pthread_join(threads[rank], NULL);
 }
 
+// Let `body` do 1000 rounds at all slots, or 50 where others have the cores and these take a quarter of a second.
+static void run_rounds(int nranks, void *(*body)(void *))
+{
+    double seconds = 0;
+    for (int rounds = 50; rounds <= 1000 && seconds < 0.25; rounds *= 20) {
+        const double start = clab_now();
+        struct clab_control *control = control_new(nranks);
+        struct worker workers[MAX_SLOTS];
+        run_workers(nranks, 0, workers, (struct worker){.control = control, .timeout = 60, .rounds = rounds}, body);
+        for (int rank = 0; rank < nranks; rank++)
+            assert_int_equal(workers[rank].err, CLAB_OK);
+        free(control);
+        seconds = clab_now() - start;
+    }
+}
+
 // ---- what exchange returns -----------------------------------------------------------------------------------
 
 // Bytes given in a round: mostly few, sometimes several times what one round of the pages takes; the same at all ranks.
@@ -96,14 +112,8 @@ static void *rounds(void *argument)
 static void test_exchange_gives_every_rank_every_blob(void **state)
 {
     (void)state;
-    for (int nranks = 1; nranks <= MAX_SLOTS; nranks++) {
-        struct clab_control *control = control_new(nranks);
-        struct worker workers[MAX_SLOTS];
-        run_workers(nranks, 0, workers, (struct worker){.control = control, .timeout = 60, .rounds = 1000}, rounds);
-        for (int rank = 0; rank < nranks; rank++)
-            assert_int_equal(workers[rank].err, CLAB_OK);
-        free(control);
-    }
+    for (int nranks = 1; nranks <= MAX_SLOTS; nranks++)
+        run_rounds(nranks, rounds);
 }
 
 // Any ranks may meet, in any order of fences, while others meet elsewhere.
@@ -128,12 +138,7 @@ static void *pairs(void *argument)
 static void test_pairs_fence_beside_each_other(void **state)
 {
     (void)state;
-    struct clab_control *control = control_new(MAX_SLOTS);
-    struct worker workers[MAX_SLOTS];
-    run_workers(MAX_SLOTS, 0, workers, (struct worker){.control = control, .timeout = 60, .rounds = 1000}, pairs);
-    for (int rank = 0; rank < MAX_SLOTS; rank++)
-        assert_int_equal(workers[rank].err, CLAB_OK);
-    free(control);
+    run_rounds(MAX_SLOTS, pairs);
 }
 
 // ---- the board -----------------------------------------------------------------------------------------------
@@ -262,18 +267,18 @@ static void test_timeout_is_kept_and_names_who_is_missing(void **state)
     (void)state;
     struct clab_control *control = control_new(5);
     struct worker workers[5];
-    const char *text = logged(5, 2, workers, (struct worker){.control = control, .timeout = 0.2}, one_word);
+    const char *text = logged(5, 2, workers, (struct worker){.control = control, .timeout = 1}, one_word);
     assert_non_null(strstr(text, "ranks 0, 1 of 5"));
     assert_int_equal(lines(text), 1);
     for (int rank = 2; rank < 5; rank++) {
         assert_int_equal(workers[rank].err, CLAB_ETIMEOUT);
-        assert_true(workers[rank].seconds > 0.1 && workers[rank].seconds < 2);
+        assert_true(workers[rank].seconds > 0.9 && workers[rank].seconds < 10);
     }
     // Who comes late fails at once, in the same way: the others have not met it.
     workers[0] = (struct worker){.control = control, .timeout = 60};
     one_word(&workers[0]);
     assert_int_equal(workers[0].err, CLAB_ETIMEOUT);
-    assert_true(workers[0].seconds < 1);
+    assert_true(workers[0].seconds < 10);
     free(control);
 }
 
@@ -282,7 +287,7 @@ static void test_many_missing_ranks_are_counted(void **state)
     (void)state;
     struct clab_control *control = control_new(16);
     struct worker workers[16];
-    const char *text = logged(16, 12, workers, (struct worker){.control = control, .timeout = 0.1}, one_word);
+    const char *text = logged(16, 12, workers, (struct worker){.control = control, .timeout = 1}, one_word);
     assert_non_null(strstr(text, "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of 16"));
     free(control);
 }
@@ -311,10 +316,10 @@ static void test_what_has_come_by_the_deadline_is_given(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
-    struct worker workers[4], model = {.control = control, .timeout = 0.2};
+    struct worker workers[4], model = {.control = control, .timeout = 0.5};
     const double start = clab_now();
     assert_string_equal(logged(4, 1, workers, model, partly), "");
-    assert_true(clab_now() - start < 4 * 0.2 + 1); // nobody waits for rank 0 to read what was posted
+    assert_true(clab_now() - start < 4 * 0.5 + 5); // nobody waits for rank 0 to read what was posted
     for (int rank = 1; rank < 4; rank++)
         assert_int_equal(workers[rank].err, CLAB_OK);
     free(control);
@@ -332,7 +337,7 @@ static void *called_off(void *argument)
 {
     struct worker *worker = argument;
     struct clab_rank_slot slot;
-    double until = clab_now() + 0.1;
+    double until;
     int mine = worker->rank, all[MAX_SLOTS];
     worker->err = clab_slot_take(worker->control, worker->rank, worker->timeout, &slot);
     if (worker->rank == 1) {
@@ -340,6 +345,7 @@ static void *called_off(void *argument)
         slot.progress.of = &until;
     }
     const double start = clab_now();
+    until = start + 0.1;
     if (worker->err == CLAB_OK)
         worker->err = clab_slot_exchange(&slot, all_at(1), &mine, sizeof mine, all);
     worker->seconds = clab_now() - start;
@@ -347,15 +353,15 @@ static void *called_off(void *argument)
     return NULL;
 }
 
-// Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0.
+// Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0, for longer than rank 1 does.
 static void test_a_fence_can_be_called_off(void **state)
 {
     (void)state;
     struct clab_control *control = control_new(4);
     struct worker workers[4];
-    run_workers(4, 1, workers, (struct worker){.control = control, .timeout = 0.5}, called_off);
+    run_workers(4, 1, workers, (struct worker){.control = control, .timeout = 2}, called_off);
     assert_int_equal(workers[1].err, CLAB_EPOISONED);
-    assert_true(workers[1].seconds >= 0.05 && workers[1].seconds < 0.4);
+    assert_true(workers[1].seconds >= 0.05 && workers[1].seconds < 1.9);
     for (int rank = 2; rank < 4; rank++)
         assert_int_equal(workers[rank].err, CLAB_ETIMEOUT);
     // Who comes now finds that it has been.
@@ -388,7 +394,7 @@ static void test_death_wakes_sleepers(void **state)
     assert_int_equal(clab_control_presence(control, 0), CLAB_LOST);
     for (int rank = 1; rank < 4; rank++) {
         assert_int_equal(workers[rank].err, CLAB_EPEER);
-        assert_true(workers[rank].seconds < 1);
+        assert_true(workers[rank].seconds < 10);
     }
     free(control);
 }
