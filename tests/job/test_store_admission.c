@@ -45,7 +45,7 @@ static void test_a_job_that_is_not_there_is_waited_for_until_the_timeout(void **
     assert_true(ends(&store));
     const double start = clab_now();
     assert_refused(&store.ticket, CLAB_ETIMEOUT, "no job answers at 127.0.0.1:");
-    assert_true(clab_now() - start < 1);
+    assert_true(clab_now() - start < 5);
 }
 
 static void test_another_service_at_the_port_is_recognized(void **state)
@@ -210,7 +210,7 @@ static void assert_members_fence_among(peer_fn *peers[], int n)
     }
     assert_all(workers, 0, 8, CLAB_OK);
     for (int m = 0; m < 8; m++)
-        if (workers[m].seconds > 5)
+        if (workers[m].seconds > 10)
             fail_msg("rank %d took %g s to join among unauthenticated peers", m, workers[m].seconds);
     assert_true(ends(&store));
 }
@@ -281,7 +281,7 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
     const double seconds = clab_now() - start;
     const char *text = capture_end(err);
     assert_int_equal(result, CLAB_EPEER);
-    assert_true(seconds < 1);
+    assert_true(seconds < 5);
     assert_one_line_with(text, "the connection to the job's store at 127.0.0.1:");
     for (int rank = 1; rank < 3; rank++) {
         assert_true(store_client_next_notice(client, &received));
