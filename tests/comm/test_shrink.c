@@ -206,7 +206,8 @@ static void test_who_is_stopped_is_left_out_and_told_so(void **state)
     const double start = clab_now();
     const char *text = run_all(4, just_act, stop_1, "500ms", 0);
     assert_left(0xF & ~(1 << 1), 0, text);
-    assert_true(clab_now() - start < 2 * 0.5 + BOUND); // a deadline in the sum, and one in the shrink
+    // A deadline in the sum, and one in the shrink; the rest is for a busy machine.
+    assert_true(clab_now() - start < 2 * 0.5 + 5 * BOUND);
     assert_int_equal(told->values[1], -CLAB_EPEER);
     assert_text_has(text, "rank 1 has not answered for 500 ms (CLAB_TIMEOUT): the others go on without it\n");
     assert_text_has(text, " has waited for this rank until its deadline, and the others have gone on without it\n");

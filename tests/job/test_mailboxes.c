@@ -159,7 +159,7 @@ static void test_who_is_silent_does_not_block_those_who_go_on_without_it(void **
 {
     (void)state;
     run_workers(
-        3, 1,
+        3, 3,
         (int (*const[])(struct worker *)){fence_without_the_silent, post_and_stay_silent, fence_without_the_silent});
 }
 
