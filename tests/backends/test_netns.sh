@@ -6,13 +6,21 @@
 . tests/cases.sh
 . tests/netns.sh
 
-# sums_at RATE BYTES MS: a sum of so many bytes each way is right, and takes MS, as the wire allows, to twice that.
+# sums_at RATE BYTES MS: a sum of so many bytes each way is right, and takes MS, as the wire allows, to twice that. A
+# machine whose cores others have is given five tries to be so fast, and none to be faster than the wire.
 sums_at() {
-    net_start 2 "$1" && net_job 2 --backend ofi -- "$commlab" bench allreduce --algo doubling -b "$2" -e "$2" \
-        --seconds 0.3s --in-place 0 --csv "$scratch/rate.csv" || return 1
-    why="no sum of $2 in $3 to $((2 * $3)) ms: $(grep -v '^#' "$scratch/rate.csv")"
-    awk -F, -v ms="$3" '$1 == "allreduce" && $12 > 1e3 * ms && $12 < 2e3 * ms && $17 == 0 { found = 1 }
-        END { exit !found }' "$scratch/rate.csv"
+    local try
+    net_start 2 "$1" || return 1
+    for try in 1 2 3 4 5; do
+        net_job 2 --backend ofi -- "$commlab" bench allreduce --algo doubling -b "$2" -e "$2" --seconds 0.3s --in-place 0 \
+            --csv "$scratch/rate.csv" || return 1
+        why="try $try: no sum of $2 in $3 to $((2 * $3)) ms: $(grep -v '^#' "$scratch/rate.csv")"
+        awk -F, -v ms="$3" '$1 == "allreduce" && $12 > 1e3 * ms && $17 == 0 { found = 1 } END { exit !found }' \
+            "$scratch/rate.csv" || return 1
+        ! awk -F, -v ms="$3" '$1 == "allreduce" && $12 < 2e3 * ms { found = 1 } END { exit !found }' "$scratch/rate.csv" ||
+            return 0
+    done
+    return 1
 }
 sums_at_10_mbit() { sums_at 10mbit 32K 26; }
 sums_at_100_mbit() { sums_at 100mbit 256K 21; }
