@@ -8,6 +8,7 @@
 #include "core/clab.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static const char *value_text(double value, const char *unit, char out[CLAB_TEXT
         return clab_seconds_text(value, out);
     if (!strcmp(unit, "B") && value >= 0)
         return clab_size_text((size_t)value, out);
-    snprintf(out, CLAB_TEXT, strcmp(unit, "1") ? "%.6g %s" : "%.6g", value, unit);
+    const int digits = fabs(value) < 1e12 && value == floor(value) ? 12 : 6; // a count is whole: 1010000, not 1.01e+06
+    snprintf(out, CLAB_TEXT, strcmp(unit, "1") ? "%.*g %s" : "%.*g", digits, value, unit);
     return out;
 }
 

@@ -47,6 +47,7 @@ programs_have_forty_lines_at_most_and_one_hole() {
 
 p1_says_what_it_adds_up() {
     run 0 "$programs/p1-hello/before" -n 4 && prints sum 20200 && says p1-hello 20200 &&
+        run 0 "$programs/p1-hello/before" -n 4 2000 && prints sum 8004000 &&
         run 0 "$programs/p1-hello/after" -n 4 && prints sum 5050 && prints most_added 25 && says p1-hello 'each adds 25' &&
         run 0 "$programs/p1-hello/after" -n 3 && prints most_added 34 && says p1-hello 'one adds 34'
 }
