@@ -214,6 +214,18 @@ static int failed_case(const struct check *c)
     return c->wanted ? c->wanted : c->number - c->left;
 }
 
+// A signal names no line; the address sanitizer does.
+static void print_line_of_crash(const struct check *c, const struct course_unit *unit, const char *source, const char *flags)
+{
+    const char *program = kit_relative(c->program);
+    char *build;
+    if (!c->has_crashed || kit_build(&build) != CLAB_OK)
+        return;
+    clab_say("To see the line of the crash: %s/labcc -fsanitize=address %s%s -o %s %s && %s %s\n", kit_relative(build),
+             unit->is_primer ? "-g" : "-I", unit->is_primer ? "" : unit->folder, program, kit_relative(source), program, flags);
+    free(build);
+}
+
 // How to run only the case that failed, and its last run.
 static void print_again(const struct check *c, const struct course *course, const struct course_unit *unit,
                         const char *source)
@@ -224,8 +236,9 @@ static void print_again(const struct check *c, const struct course *course, cons
     if (source)
         return;
     course_usual_flags(course, unit, flags, sizeof flags);
-    clab_say("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program),
-             *c->by_hand ? c->by_hand + 1 : flags);
+    const char *by_hand = *c->by_hand ? c->by_hand + 1 : flags;
+    clab_say("A hint: ./commlab hint %s. Run it by hand: %s %s\n", c->unit, kit_relative(c->program), by_hand);
+    print_line_of_crash(c, unit, c->source, by_hand);
 }
 
 // source: NULL: work/NN/mine.c

@@ -36,7 +36,8 @@ struct check {
     int wanted;               // the only case to be run; 0: all
     int number, passed, left; // of the case that is begun; cases that passed; and that were not run
     bool is_open, failed;
-    bool is_patient; // a rank has come late: runs get more time from now on
+    bool has_crashed; // by a signal that a line of the source has caused
+    bool is_patient;  // a rank has come late: runs get more time from now on
     char title[CHECK_LINE];
     const char *advice[CHECK_FAILURES];
     struct check_special {

@@ -120,10 +120,20 @@ predictions_are_locked() {
     [ -s work/$last/predict.locked.txt ] && ! grep -q '= ____' work/$last/predict.locked.txt
 }
 
+# The command that check prints for a crash leads to its line.
+names_the_line_of_a_crash() {
+    local command line=21
+    sed "$line s/.*/int *nowhere = 0; double sum = *nowhere, added = 0;/" labs/primer/p1-hello/before.c >work/p1/mine.c
+    run 1 ./commlab check p1 && command=$(sed -n 's/^To see the line of the crash: //p' "$scratch/out") && [ -n "$command" ] || return 1
+    type_in "$command"
+    why="$command: $said"
+    grep -q "in main .*mine.c:$line" <<<"$said"
+}
+
 if lacks inih; then
     skip 'built without inih, so lab.conf can not be read' all
     exit 0
 fi
 # Of its parts, test_check.sh, test_path.sh and test_predict.sh have the same.
-check_each goes_from_an_empty_folder_to_the_last_unit has_typed status_shows_it predictions_are_locked
+check_each goes_from_an_empty_folder_to_the_last_unit has_typed status_shows_it predictions_are_locked names_the_line_of_a_crash
 exit $failed
