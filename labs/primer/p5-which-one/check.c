@@ -59,7 +59,7 @@ static void check(struct check *c)
     check_advise(c, CHECK_HANGS, everybody);
     check_advise(c, CHECK_MISMATCH, everybody);
     check_advise_when(c, CHECK_WRONG, "got [0-9.]*(\\.|e)", arguments); // all right values are whole numbers
-    check_advise_when(c, CHECK_WRONG, "got -[0-9]|index (1|2): got nothing", count);
+    check_advise_when(c, CHECK_WRONG, "got -[0-9]|index (1|2): got nothing|index ([3-9]|[1-9][0-9]+): got [0-9].*nothing", count);
     for (int i = 0; i < (int)(sizeof tasks / sizeof *tasks); i++) {
         char task[16];
         snprintf(task, sizeof task, "%d", i + 1);
