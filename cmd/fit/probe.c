@@ -23,6 +23,7 @@ enum { MOST_TURNS = 1 << 20 };
 
 static const struct fit_probe memory_probes[] = {
     {CLAB_PROBE_CALL, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_call, false},
+    {CLAB_PROBE_ANSWER, CLAB_KEPT, CLAB_ALONE, SIZE_LEAST, 0, 2, fit_turn_answer, false},
     {CLAB_PROBE_STAGES, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_stages, false},
     {CLAB_PROBE_LANED, CLAB_KEPT, CLAB_ALONE, SIZE_NONE, 0, 1, fit_turn_laned, false},
     {CLAB_PROBE_POST, CLAB_KEPT, CLAB_ALONE, SIZES_BUFFERED, 0, 1, fit_turn_one_way, false}, // in bursts: time_post

@@ -130,6 +130,7 @@ static double at_pace(const struct fit_session *s, const struct fit_record *reco
     case CLAB_PROBE_CALL:
     case CLAB_PROBE_STAGES:
     case CLAB_PROBE_LANED: return sample->seconds / core;
+    case CLAB_PROBE_ANSWER:
     case CLAB_PROBE_LANES:
     case CLAB_PROBE_STREAM:
     case CLAB_PROBE_REDUCE:

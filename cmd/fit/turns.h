@@ -37,7 +37,8 @@ fit_turn fit_turn_stream;
 // Rank 1 to rank 0.
 fit_turn fit_turn_one_way_back;
 // To rank 1 and back: x; the message received last; the same, and the receiver adds it to its own.
-fit_turn fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_add;
+// x, and each rank makes a call before it answers.
+fit_turn fit_turn_answer, fit_turn_round_trip, fit_turn_round_trip_fresh, fit_turn_round_trip_fresh_add;
 // Both at once. If a rank reduces or adds, it is rank 1, while rank 0 copies: the memory is busy, but that is no
 // allreduce.
 fit_turn fit_turn_exchange, fit_turn_exchange_reduce, fit_turn_exchange_add;

@@ -51,7 +51,7 @@ static void begin_call(struct full *s, int rank, double when)
         recorder_begin_call(&t, when);
     double begin = s->compute > 0 ? when_computed(&t, when) : when;
     if (s->call_cost > 0)
-        begin = price_core(&t, begin, s->call_cost, PART_LATENCY, MODE_ANY);
+        begin = price_core(&t, begin, s->call_cost + (r->waited ? s->wait_cost : 0), PART_LATENCY, MODE_ANY);
     r->lanes_left = (uint8_t)s->problem->lanes;
     r->sends = r->receives = false;
     begin_copies(s, rank, r->call == 0 && s->origin == 0);

@@ -34,6 +34,7 @@ struct rank_state {
     uint16_t call;
     uint8_t lanes_left;
     bool sends : 1, receives : 1; // in this call, so far
+    bool waited : 1;              // what it did last: it waited for a message, and sent none beside
     uint32_t posted;              // where the engine is plain: messages of all ranks when it had posted its last
 };
 
@@ -159,7 +160,7 @@ struct full {
     size_t fresh_footprint;
     const double *delays;                    // (nranks) s, or NULL
     double compute;                          // s of a core before each call
-    double call_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
+    double call_cost, wait_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane
     int calls;
     double *finish; // (calls) when the slowest rank ended it
     double end;     // when the slowest rank of those so far ended the last: `slowest`, the first of several

@@ -307,6 +307,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     if (net->first_cache > 0 && options->core_footprint > 0)
         hold(net, options->core_writes, &s->level);
     s->call_cost = ticks_round(s->costs.ticks, net->call);
+    s->wait_cost = ticks_round(s->costs.ticks, net->wait);
     s->compute = ticks_round(s->costs.ticks, options->compute);
     s->delays = options->delays;
     s->ends = options->ends;

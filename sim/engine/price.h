@@ -155,8 +155,10 @@ FULL_INLINE void send(const struct turn *t, const struct clab_step *step, enum m
         lend(s, step, s->load);
     }
     s->messages++;
-    if (mode == MODE_ANY)
+    if (mode == MODE_ANY) {
         t->l->acks += cost->waits;
+        t->r->waited = false;
+    }
     if (RECORDS(s, mode))
         recorder_send(t, link, message.dst, cost->bytes);
     if (mode == MODE_ANY && s->transfers && send_shared(t, link, cost, message, cost->head + way))
@@ -321,6 +323,8 @@ FULL_INLINE double take_in(const struct turn *t, const struct loggp_cost *cost, 
     double head = message->head, begin = port_begin(t, cost->rx, later(head, t->l->clock), &port, mode);
     if (mode == MODE_ANY && cost->found > 0)
         fixed -= found_of(t, cost, head, &port);
+    if (mode == MODE_ANY)
+        t->r->waited = t->s->load == CLAB_ALONE && head >= begin;
     double ready = begin + fixed;
     // The last fragment can not land before it was sent.
     double end = later(ready + work.pull, head + cost->last + work.last), tail = end;

@@ -13,8 +13,8 @@
 enum { LANE_BYTES = 8 }; // of LANES' messages
 
 static const char *const probe_names[CLAB_PROBES] = {
-    "call",   "stages", "laned", "post", "stream", "pingpong", "exchange", "copy",  "pull", "reduce",
-    "add",    "lanes",  "sum",   "rest", "fetch",  "found",    "carry",    "home", "summed",
+    "call",   "answer", "stages", "laned", "post", "stream", "pingpong", "exchange", "copy", "pull",
+    "reduce", "add",    "lanes",  "sum",   "rest", "fetch",  "found",    "carry",    "home", "summed",
 };
 
 const char *clab_probe_name(enum clab_probe probe)

@@ -20,7 +20,8 @@ enum { CLAB_FIT_LANES = 8 }; // that messages of probes take turns on
 // What is timed, in seconds a message or copy.
 enum clab_probe {
     CLAB_PROBE_CALL,     // a collective on a communicator of one rank: begin and end, one stage that has nothing to do
-    CLAB_PROBE_STAGES,   // another one, of several such stages: a barrier by tree
+    CLAB_PROBE_ANSWER,   // half a round trip, with a CALL before the answer
+    CLAB_PROBE_STAGES,   // another call, of several such stages: a barrier by tree
     CLAB_PROBE_LANED,    // another one, of one such stage on each of CLAB_FIT_LANES lanes
     CLAB_PROBE_POST,     // the sender's time for a message that is buffered, while there is room
     CLAB_PROBE_STREAM,   // messages one way, many in a row; in shared memory with a CALL after each

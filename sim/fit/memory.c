@@ -202,8 +202,17 @@ static void fit_hockney(struct clab_net *net, struct clab_link *link)
     net->gamma = fit_at_least_0(level.reduce[CLAB_KEPT][CLAB_ALONE] - level.pull[CLAB_KEPT][CLAB_ALONE]);
 }
 
+// A core that has waited for a message takes longer for a call than one that makes call after call.
+static double wait_of(struct fit_round *r)
+{
+    const size_t bytes = fit_find(r, CLAB_PROBE_ANSWER, 0, CLAB_KEPT, CLAB_ALONE)->bytes;
+    const double way = fit_line_through(r, CLAB_PROBE_PINGPONG, bytes, bytes).start;
+    return fit_at_least_0(fit_time(r, CLAB_PROBE_ANSWER) - way - fit_time(r, CLAB_PROBE_CALL));
+}
+
 void fit_memory(struct fit_round *r, struct clab_net *net, struct clab_link *link)
 {
+    net->wait = wait_of(r);
     link->port = CLAB_PORT_CORE;
     fit_segments(r, link, net->lane);
     fit_levels(r, net, link);

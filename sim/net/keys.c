@@ -35,6 +35,7 @@ const struct net_key net_keys[] = {
     NET("shared_cache", NET_SIZE, false, shared_cache),
     NET("gamma", NET_PER_BYTE, true, gamma),
     NET("call", NET_SECONDS, false, call),
+    NET("wait", NET_SECONDS, false, wait),
     NET("stage", NET_SECONDS, false, stage),
     NET("lane", NET_SECONDS, false, lane),
     PROFILE("machine", NET_TEXT, true, machine),

@@ -147,6 +147,7 @@ struct clab_net {
     size_t shared_cache;           // bytes of the cache that cores share; 0: not said
     double gamma;                  // s/B reduced, where there are no levels
     double call;                   // s of a core to begin and end a collective
+    double wait;                   // s more of a call behind a message that the rank has waited for, and sent none beside
     double stage;                  // s of a core for a stage, beside its messages
     double lane;                   // s more of the receiving core for a message, where a rank's lanes take turns
     struct clab_link intra, inter; // present or not; inter is needed if there can be two nodes

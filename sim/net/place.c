@@ -134,6 +134,7 @@ static void scale_calls(struct clab_net *net, double core)
 {
     net->lane *= core;
     net->call *= core;
+    net->wait *= core;
     net->stage *= core;
 }
 

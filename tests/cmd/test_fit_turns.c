@@ -38,6 +38,7 @@ static int look_at_buffers(struct clab_comm *comm, int rank)
         fit_turn_exchange_summed(&ranks, BYTES);
         fit_turn_exchange_home(&ranks, BYTES);
         fit_turn_laned(&ranks, BYTES);
+        fit_turn_answer(&ranks, 8);
         fit_turn_all_lanes(&ranks, BYTES / CLAB_FIT_LANES);
         fit_turn_exchange_add(&ranks, BYTES);
         fit_turn_exchange_fresh_add(&ranks, BYTES);

@@ -25,7 +25,7 @@ static const struct clab_segment known[] = {
 };
 enum { SEGMENTS = sizeof known / sizeof *known, PULLED = SEGMENTS - 1 };
 static const double pull_small = 0.01e-9; // s/B of kept data in messages of 2 to 16 KiB
-static const double empty_lane = 4e-9;
+static const double empty_lane = 4e-9, waited = 6e-9;
 
 static double fixed(const struct clab_segment *k)
 {
@@ -107,6 +107,7 @@ static struct samples make_samples(void)
 {
     struct samples s = {.n = 0};
     add(&s, CLAB_PROBE_CALL, 0, CLAB_KEPT, CLAB_ALONE, empty_call);
+    add(&s, CLAB_PROBE_ANSWER, 8, CLAB_KEPT, CLAB_ALONE, fixed(&known[0]) + empty_call + waited);
     add(&s, CLAB_PROBE_STAGES, 0, CLAB_KEPT, CLAB_ALONE, call + 6 * stage); // a tree of one rank has six
     add(&s, CLAB_PROBE_LANED, 0, CLAB_KEPT, CLAB_ALONE, empty_call + (CLAB_FIT_LANES - 1) * (empty_lane + stage));
     add(&s, CLAB_PROBE_LANES, 8, CLAB_KEPT, CLAB_ALONE, known[0].o_recv + lane + empty_call / CLAB_FIT_LANES);
@@ -126,6 +127,7 @@ static void test_fit_recovers_the_segments(void **state)
     assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
     assert_close(net.call, call);
     assert_close(net.stage, stage);
+    assert_close(net.wait, waited);
     assert_close(net.lane, lane + empty_lane);
     assert_int_equal(net.intra.nsegments, SEGMENTS);
     for (int i = 0; i < SEGMENTS; i++) {

@@ -254,6 +254,10 @@ static void test_sim_calls_overlap_where_no_one_waits(void **state)
     // A round trip hides nothing: 60 there, adding 40 B in place at 4 - 1 more than a pull, 60 back.
     problem.collective = CLAB_ALLREDUCE;
     assert_true(seconds_of("star", problem, net, options) == 240);
+    net->call = 10; // of rank 1, which has waited for the sum
+    net->wait = 5;
+    assert_true(seconds_of("star", problem, net, options) == 255);
+    net->call = net->wait = 0;
     net->intra.segments[0].o_reduce = 7; // of the one message that is added
     assert_true(seconds_of("star", problem, net, options) == 247);
     net->intra.segments[0].o_reduce = 0;
