@@ -52,7 +52,7 @@ all_have() {
 }
 
 runs_a_lab_over_shared_memory() {
-    ranks=4 launch "$program" && all_have 0 && grep -q '^checksum' "$scratch/out.0" && [ ! -s "$scratch/out.1" ] &&
+    ranks=4 launch "$program" 8 4K && all_have 0 && grep -q '^checksum' "$scratch/out.0" && [ ! -s "$scratch/out.1" ] &&
         [ ! -s "$scratch/err.1" ] && leaves_nothing
 }
 runs_the_bench() {
