@@ -218,10 +218,10 @@ processes_of() {
     find /proc -maxdepth 2 -name exe -lname "$1/*" 2>/dev/null | cut -d/ -f3
 }
 
-# appears FILE: within ten seconds.
+# appears FILE: within a minute.
 appears() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         [ -s "$1" ] && return 0
         sleep 0.05
     done
@@ -254,8 +254,8 @@ leaves_no_ranks_when_it_is_ended() {
         >"$scratch/out" 2>"$scratch/err" &
     lab=$!
     why='its programs did not start'
-    for ((i = 0; i < 200 && $(processes_of "$scratch/kit/build/labs" | wc -l) < 2; i++)); do sleep 0.05; done
-    [ $i -lt 200 ] && kill -TERM $lab || return 1
+    for ((i = 0; i < 600 && $(processes_of "$scratch/kit/build/labs" | wc -l) < 2; i++)); do sleep 0.05; done
+    [ $i -lt 600 ] && kill -TERM $lab || return 1
     wait $lab
     why="status $?, not 143, or left: $(processes_of "$scratch/kit") $(cat "$scratch/err")"
     [[ $why == 'status 143,'* ]] && [ -z "$(processes_of "$scratch/kit")" ]
@@ -273,8 +273,8 @@ ends_between_programs() {
         lab=$!
         sleep "0.$((100 + 13 * 16 / times * i))"
         kill -TERM $lab
-        for ((j = 0; j < 100; j++)); do kill -0 $lab 2>/dev/null || break; sleep 0.05; done
-        [ $j -lt 100 ] || kill -KILL $lab
+        for ((j = 0; j < 400; j++)); do kill -0 $lab 2>/dev/null || break; sleep 0.05; done
+        [ $j -lt 400 ] || kill -KILL $lab
         wait $lab
         why="time $((i + 1)) of $times: status $?, not 143, or said: $(cat "$scratch/err")"
         [[ $why == *'status 143,'* ]] && [ ! -s "$scratch/err" ] || return 1

@@ -19,7 +19,8 @@ node() {
 }
 host=() hostwords=0 # a command for each node, before the launcher
 
-# ended LIMIT S0 S1: within LIMIT seconds, node 0 ends with status S0, and node 1 with S1.
+# ended LIMIT S0 S1: within LIMIT seconds, node 0 ends with status S0, and node 1 with S1. A busy machine is given 5 s
+# more: what waits for the wrong thing takes 20 s or 60 s.
 ended() {
     local start=$EPOCHREALTIME statuses=() k
     for k in 0 1; do
@@ -29,7 +30,7 @@ ended() {
     local ms=$(((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}) / 1000))
     local of="statuses ${statuses[*]} after $ms ms: $(tail -n 5 "$scratch"/out.? "$scratch"/err.?)"
     why="not the statuses $2 $3: $of" && [ "${statuses[*]}" = "$2 $3" ] || return 1
-    why="not within $1 s: $of" && [ $ms -lt $(($1 * 1000)) ]
+    why="not within $1 s: $of" && [ $ms -lt $((($1 + 5) * 1000)) ]
 }
 
 # What ranks do that are to be ended: other tests' sleep for other times.
@@ -55,10 +56,10 @@ have_started() {
     done
 }
 
-# have_gone PID: within 5 s.
+# have_gone PID: within 20 s.
 have_gone() {
     local i
-    for ((i = 0; i < 250; i++)); do
+    for ((i = 0; i < 1000; i++)); do
         kill -0 "$1" 2>/dev/null || return 0
         sleep 0.02
     done
@@ -117,7 +118,7 @@ runs_a_lab_whose_ranks_meet() {
 starts_in_any_order() {
     ((port++))
     node 1 -n 2 --backend shm true
-    sleep 0.3
+    sleep 0.3 # most likely it waits by now
     node 0 -n 2 --backend shm true
     ended 5 0 0
 }

@@ -60,7 +60,7 @@ lets_what_ranks_leave_tidy_up() {
 ends_what_does_not_listen() {
     local start=$SECONDS
     left '' && why="$((SECONDS - start)) s, or process $(cat "$scratch/left") is left" &&
-        [ $((SECONDS - start)) -le 5 ] && ! kill -0 "$(cat "$scratch/left")" 2>/dev/null
+        [ $((SECONDS - start)) -le 15 ] && ! kill -0 "$(cat "$scratch/left")" 2>/dev/null
 }
 
 refuses_no_program() { refuses 2 'no program given' -n 2; }
