@@ -107,8 +107,8 @@ nothing_hangs() {
 ends_what_hangs_and_goes_on() {
     rm -f "$scratch/hangs"
     stand_in "$hangs"
-    gpu_check 1 "$scratch/stand-in" "$(only short-calls natives shm)" GPU_CHECK_LIMIT=2 &&
-        lines 'fail     short-calls ' 'it did not end within 2 s, see log/short-calls.log' 'pass     natives ' \
+    gpu_check 1 "$scratch/stand-in" "$(only short-calls natives shm)" GPU_CHECK_LIMIT=5 &&
+        lines 'fail     short-calls ' 'it did not end within 5 s, see log/short-calls.log' 'pass     natives ' \
             'pass     shm ' && nothing_hangs
 }
 # A process that has left the step's group is found, too.
@@ -358,8 +358,8 @@ goes_on_where_the_doctor_hangs() {
     mkdir -p "$scratch/bin"
     printf '#!/bin/sh\necho "GPU 0: NVIDIA H200 (UUID: GPU-0)"\n' >"$scratch/bin/nvidia-smi"
     chmod +x "$scratch/bin/nvidia-smi"
-    gpu_check 1 "$scratch/stand-in" PATH="$scratch/bin:$PATH" GPU_CHECK_LIMIT=2 "$(only natives)" &&
-        lines 'fail     doctor ' 'it did not end within 2 s' 'pass     natives ' && nothing_hangs
+    gpu_check 1 "$scratch/stand-in" PATH="$scratch/bin:$PATH" GPU_CHECK_LIMIT=5 "$(only natives)" &&
+        lines 'fail     doctor ' 'it did not end within 5 s' 'pass     natives ' && nothing_hangs
 }
 # A build that was cut short leaves a commlab, but no fakes: that is not a machine without a GPU.
 says_that_there_are_no_fakes() {
