@@ -130,6 +130,27 @@ static int run_grade(char *const words[], const struct paths *p, int *status_p)
     return pid < 0 ? CLAB_ESYS : child_wait(pid, status_p);
 }
 
+// Of the student's file: only what stands from the homework's own line on. Above, `commlab grade` speaks of this host.
+static int keep_result(const struct class *class, const char *path)
+{
+    char begin[32], *line = NULL;
+    size_t room = 0;
+    struct clab_output output;
+    bool is_kept = false;
+    FILE *file = fopen(path, "re");
+    int err = file ? clab_output_open(path, &output) : CLAB_EIO;
+    snprintf(begin, sizeof begin, "%s · ", class->id);
+    while (!err && getline(&line, &room, file) >= 0)
+        if ((is_kept |= !strncmp(line, begin, strlen(begin))))
+            fputs(line, output.file);
+    if (!err)
+        err = clab_output_close(&output);
+    free(line);
+    if (file)
+        fclose(file);
+    return err;
+}
+
 static int grade_one(const struct class *class, char *id, struct paths *p, const char *key)
 {
     char commlab[] = "commlab", grade[] = "grade", by[] = "--student", csv[] = "--csv", salt[] = "--salt";
@@ -145,6 +166,7 @@ static int grade_one(const struct class *class, char *id, struct paths *p, const
     if (status)
         return CLAB_OK; // the log has the reason
     remove(p->log);
+    CLAB_TRY(keep_result(class, p->text));
     return write_key(p->key, key);
 }
 
