@@ -33,7 +33,8 @@ static struct taking taking_back(struct full *s, double since, enum clab_load lo
     }
     return (struct taking){
         more_than(l->pull[CLAB_FRESH][load], l->pull[CLAB_KEPT][load], here->pull[CLAB_KEPT][load]),
-        more_than(l->reduce[CLAB_FRESH][load], l->reduce[CLAB_KEPT][load], here->reduce[CLAB_KEPT][load]),
+        s->bypasses ? 0
+                    : more_than(l->reduce[CLAB_FRESH][load], l->reduce[CLAB_KEPT][load], here->reduce[CLAB_KEPT][load]),
         more_than(l->add_fresh[load], l->add[load], here->add[load]),
     };
 }

@@ -158,6 +158,7 @@ struct full {
     struct clab_level level; // costs of a core at this footprint
     struct clab_level fresh; // and where lines are taken back, at `fresh_footprint`
     size_t fresh_footprint;
+    bool bypasses; // calls store what they sum out of place around the caches (core/base/numbers/copy.h)
     const double *delays;                    // (nranks) s, or NULL
     double compute;                          // s of a core before each call
     double call_cost, wait_cost, stage_cost, lane_cost; // s, in ticks; lane_cost is 0 with one lane

@@ -306,6 +306,7 @@ int full_init(struct full *s, const struct clab_sim_options *options)
     s->level = level_of(net, options);
     if (net->first_cache > 0 && options->core_footprint > 0)
         hold(net, options->core_writes, &s->level);
+    s->bypasses = net->shared_cache > 0 && options->footprint / 2 >= net->shared_cache;
     s->call_cost = ticks_round(s->costs.ticks, net->call);
     s->wait_cost = ticks_round(s->costs.ticks, net->wait);
     s->compute = ticks_round(s->costs.ticks, options->compute);

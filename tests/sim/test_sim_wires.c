@@ -151,6 +151,9 @@ static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
     assert_true(seconds_of("star", problem, net, options) == fixed + 11 * 500 + 3 * 500);
     options.in_place = false;
     assert_true(seconds_of("star", problem, net, options) == fixed + 20 * 500 + 1 * 500);
+    options.footprint = 2; // twice the shared cache: sums of two others go around it, and no peer has their lines
+    net->shared_cache = 1;
+    assert_true(seconds_of("star", problem, net, options) == fixed + 7 * 500 + 1 * 500);
     clab_net_free(net);
 }
 
