@@ -19,6 +19,7 @@
 #include "cmd/command.h"
 #include "cmd/kit/kit.h"
 #include "cmd/probe/flops.h"
+#include "cmd/probe/timer.h"
 #include "cmd/probe/yield.h"
 #include "core/comm/job.h"
 #include "core/job/job.h"
@@ -146,7 +147,7 @@ static int prepare(struct request *r, struct fit_session *session)
     session->path = r->path;
     session->samples = r->samples;
     session->seconds = r->seconds;
-    session->switch_cost = 0;
+    session->switch_cost = session->arming = 0;
     clab_machine_read(&session->machine);
     if (session->backend->protocols.memory && session->machine.cores < RANKS) {
         clab_error("fit: two ranks need two cores, and this process may use %d", session->machine.cores);
@@ -188,8 +189,10 @@ static int measure(struct fit_session *session, struct fit_ranks *ranks)
         CLAB_TRY(find_longest(session, ranks));
     CLAB_TRY(fit_rounds(session, ranks, &record));
     session->flops = probe_flops(); // both at a time, as ranks compute
-    if (!session->backend->protocols.memory)
+    if (!session->backend->protocols.memory) {
         session->switch_cost = session->backend->protocols.crowded_polls * fit_time_poll(ranks) + probe_yield();
+        session->arming = probe_arming();
+    }
     int err = ranks->rank == 0 && !ranks->err ? fit_report(session, &record) : ranks->err;
     fit_record_free(&record);
     return err;

@@ -315,6 +315,7 @@ static void describe_core(const struct fit_session *s, struct clab_fit *fit)
         parts[i]->compute.flops[CLAB_FP32] = s->flops;
         parts[i]->compute.memory = memory_of(parts[i]);
         parts[i]->switch_cost = s->switch_cost;
+        parts[i]->arming = s->arming;
     }
 }
 

@@ -21,6 +21,7 @@ struct fit_session {
     bool across;         // the two ranks are on two nodes
     double flops;        // flop/s of rank 0's core in f32; NAN: not known
     double switch_cost;  // s of rank 0's core from one rank that waits to another, where they share it
+    double arming;       // the part of a timer's time on rank 0's core for arming it
     struct clab_machine machine;
     struct fit_reach reach;
 };

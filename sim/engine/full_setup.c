@@ -216,6 +216,7 @@ static int share_machine(struct full *s)
 {
     const size_t n = (size_t)s->net->machine_cores;
     s->switch_cost = ticks_round(s->costs.ticks, s->net->switch_cost);
+    s->costs.armed = s->problem->nranks > s->net->machine_cores ? s->net->arming : 0;
     s->cores = calloc(n, sizeof *s->cores);
     s->owners = calloc(n, sizeof *s->owners);
     if (!s->cores || !s->owners)

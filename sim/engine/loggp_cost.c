@@ -36,7 +36,7 @@ struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost
         .gap = is_loggp ? ticks_round(t, s->gap) : 0,
         .ahead = ticks_round(t, link->burst),
         .after = ticks_round(t, s->o_after + whole * s->core_send),
-        .held = ticks_round(t, whole * s->core_wait),
+        .held = ticks_round(t, whole * s->core_wait * (1 - costs->armed)),
         .out = ticks_round(t, s->gap_out),
         .beside = ticks_round(t, whole * s->core_recv),
         .joined = ticks_round(t, s->gap_joined),

@@ -45,10 +45,19 @@ struct loggp_costs {
     struct loggp_cost table[LOGGP_LINKS][LOGGP_SIZES];
     struct ticks ticks;
     const struct clab_net *net;
+    double armed; // the part of a timer that is armed already, by another host of the core
 };
 
 struct loggp_cost *loggp_costs_fill(struct loggp_costs *costs, struct loggp_cost *cost, const struct clab_link *link,
                                     size_t bytes);
+
+// s more of the sender's core where the last byte leaves so many `seconds` after the message was handed over: packets
+// that a bucket does not let go at once wait for the wire, with a timer each.
+static inline double loggp_held(const struct loggp_costs *costs, const struct loggp_cost *cost, double seconds)
+{
+    const double share = seconds < cost->send ? seconds / cost->send : 1;
+    return cost->held > 0 && seconds > 0 ? ticks_round(costs->ticks, cost->held * share) : 0;
+}
 
 // `index` of the link, < LOGGP_LINKS. Valid until the next call.
 static inline const struct loggp_cost *loggp_costs_of(struct loggp_costs *costs, const struct clab_link *link,

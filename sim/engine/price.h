@@ -83,18 +83,10 @@ static bool send_shared(const struct turn *t, const struct clab_link *link, cons
     return true;
 }
 
-// What of the message waits for the wire, beyond what a bucket lets go at once: its last byte leaves so much later.
-static double share_held(const struct loggp_cost *cost, double seconds)
-{
-    return seconds < cost->send ? seconds / cost->send : 1;
-}
-
 // What the sender's core is busy with when the message, posted at `posted`, is on its way until `departs`.
 static void price_after(const struct turn *t, const struct loggp_cost *cost, double posted, double departs)
 {
-    double after = cost->after;
-    if (cost->held > 0 && departs > posted)
-        after += ticks_round(t->s->costs.ticks, cost->held * share_held(cost, departs - posted));
+    const double after = cost->after + loggp_held(&t->s->costs, cost, departs - posted);
     if (after > 0)
         posted = price_core(t, posted, after, PART_LATENCY, MODE_ANY);
     if (after > 0 && t->s->recorder)

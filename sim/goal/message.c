@@ -161,12 +161,13 @@ static int leave(struct run *run, struct run_message *m, const struct price *p, 
         *there_p = posted + cost->head;
         host_spend(h, HOST_BANDWIDTH, posted, *end_p);
     }
-    if (p->mover == MOVER_SOCKET)
-        host_spend(h, HOST_LATENCY, posted, *end_p += cost->after);
+    if (p->mover == MOVER_SOCKET) {
+        CLAB_TRY(hand_over(run, m, p, posted, there_p));
+        const double waits = *there_p - cost->latency - posted;
+        host_spend(h, HOST_LATENCY, posted, *end_p += cost->after + loggp_held(&run->costs, cost, waits));
+    }
     if (line.a != HOST_NONE)
         h->resources[line.a].free = *end_p;
-    if (p->mover == MOVER_SOCKET)
-        return hand_over(run, m, p, posted, there_p);
     if (p->mover >= MOVER_LOGGP) {
         h->resources[line.b].free = run->now + cost->gap + cost->send;
         *there_p = posted + cost->latency;

@@ -62,6 +62,7 @@ static int open_machine(struct run *run)
 {
     const int64_t n = run->net->machine_cores;
     run->switch_cost = ticks_round(run->costs.ticks, run->net->switch_cost);
+    run->costs.armed = run->goal->nranks > n ? run->net->arming : 0;
     run->cores = calloc((size_t)n, sizeof *run->cores);
     run->owners = calloc((size_t)n, sizeof *run->owners);
     if (!run->cores || !run->owners)

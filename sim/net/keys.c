@@ -31,6 +31,7 @@ const struct net_key net_keys[] = {
     NET("machine_cores", NET_COUNT, false, machine_cores),
     NET("switch", NET_SECONDS, false, switch_cost),
     NET("first_cache", NET_SIZE, false, first_cache),
+    NET("arming", NET_PERCENT, false, arming),
     NET("core_cache", NET_SIZE, false, core_cache),
     NET("shared_cache", NET_SIZE, false, shared_cache),
     NET("gamma", NET_PER_BYTE, true, gamma),

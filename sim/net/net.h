@@ -142,6 +142,7 @@ struct clab_net {
     int machine_cores;             // that all nodes share, as containers of one machine do: rank r has core r modulo
                                    // this; 0: each node has its own
     double switch_cost;            // s of such a core from one rank's work to another's: fruitless polls and the switch
+    double arming;                 // the part of a timer's time that hosts which share its core take once for all
     size_t first_cache;            // bytes of a core's first cache; 0: not said
     size_t core_cache;             // bytes of a core's own cache, the largest; 0: not said
     size_t shared_cache;           // bytes of the cache that cores share; 0: not said

@@ -209,6 +209,11 @@ static void test_sim_packets_that_wait_take_the_core(void **state)
     assert_true(seconds_of("flat", problem, net, options) == 10 + 200 + 20);
     net->inter.burst = 300;
     assert_true(seconds_of("flat", problem, net, options) == 10 + 30 + 20);
+    net->inter.burst = 0; // of a timer's 410 the core's other host has armed a quarter
+    net->arming = 0.25;
+    assert_true(fabs(seconds_of("flat", problem, net, options) - (10 + 307.5 + 20)) < 1e-6);
+    net->machine_cores = 2; // nobody shares: the receiver need not wait for the sender's core
+    assert_true(seconds_of("flat", problem, net, options) == 265);
     clab_net_free(net);
 }
 
