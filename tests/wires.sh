@@ -31,7 +31,7 @@ predict() {
     net_start 2 "$1" && net_job 2 --backend ofi -- "$commlab" fit --output "$net" && net_stop || return 1
     net_start "$2" "$1" && net_job "$2" --backend ofi -- "$commlab" bench all --algo all --net "$net" -b 8 \
         -e "$(largest "$1" "$2")" -f 8 --seconds 0.1s --in-place 0 --csv "$csv" || return 1
-    echo "$1, $2 hosts: $(grep '^prediction:' "$scratch/out.0")"
+    echo "$1, $2 hosts: $(grep -E '^prediction:|^other programs' "$scratch/out.0" | tac | paste -sd' ')"
 }
 
 missing=$(net_missing)

@@ -72,11 +72,18 @@ static void print_errors(const struct bench *bench, const struct sample samples[
         room[i] = samples[i].result->time.half_width;
     const double interval = clab_quantile(room, n, 0.5);
     int predicted = 0, disturbed = 0;
-    for (int i = 0; i < n; i++)
-        disturbed += samples[i].result->time.disturbed;
-    for (int i = 0; i < n; i++)
-        if (!isnan(samples[i].result->predicted) && !samples[i].result->refused)
-            room[predicted++] = fabs(bench_residual(samples[i].result));
+    for (int i = 0; i < n; i++) {
+        const struct bench_result *result = samples[i].result;
+        disturbed += result->time.disturbed;
+        if (!isnan(result->predicted) && !result->refused && !result->time.disturbed)
+            room[predicted++] = fabs(bench_residual(result));
+    }
+    if (disturbed)
+        printf("other programs took the cores during %d of %d rows, which do not count: run again while nothing else "
+               "runs\n",
+               disturbed, n);
+    if (!predicted && disturbed)
+        return;
     if (!predicted) {
         printf("no prediction: this network has none for these rows\n");
         return;
@@ -84,8 +91,6 @@ static void print_errors(const struct bench *bench, const struct sample samples[
     if (bench->nranks > bench->options->cores && !bench->options->backend->time->is_exact)
         printf("with %d ranks on %d cores, times are also the scheduler's, which is not predicted\n", bench->nranks,
                bench->options->cores);
-    if (disturbed)
-        printf("%d rows: other programs took the cores; run again while nothing else runs\n", disturbed);
     if (isnan(repeated) && !bench->options->backend->time->is_exact)
         printf("the noise floor is that of intervals: fewer than %d rows were measured twice with their cores in the same "
                "place\n",
