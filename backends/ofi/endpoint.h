@@ -36,6 +36,7 @@ struct ofi_request {
     enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN, OFI_PACKET_OUT } kind;
     struct ofi_op *op;    // NULL: POOLED, PACKET_OUT
     size_t offset, bytes; // the part of the message
+    uint64_t whole;       // EAGER_OUT of a long message: its bytes (wire.h)
     char *memory;         // POOLED, PACKET_OUT, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
@@ -51,18 +52,13 @@ struct ofi_op {
     int peer, lane;
     uint32_t number;          // of its message
     size_t bytes;             // of the whole message
-    bool eager_done;          // SEND: a short message has been handed over; of a long one, its turn has come
+    bool eager_done;          // the eager part has been sent, or has landed
     bool ready;               // SEND: the peer's READY has come; RECEIVE: ours has been sent
-    unsigned looks;           // SEND: for READY, up to OFI_PATIENCE
-    size_t posted;            // bytes handed over: a short message, or segments in order
+    size_t posted;            // bytes handed over: the eager part, then segments in order
     unsigned pending;         // requests with the provider
     bool waits;               // is in endpoint->work
     struct ofi_op *next;      // of its lane, or of the free ones
     struct ofi_op *next_work; // of the endpoint
-};
-
-struct ofi_ops {
-    struct ofi_op *first, *last; // last: only where there is a first
 };
 
 // Messages to a peer that wait for more of them, to leave as one.
@@ -74,7 +70,7 @@ struct ofi_packet {
     int messages;
 };
 
-// A short message, a HEAD or a READY that came before its transfer began.
+// An eager part or a `ready` that came before its transfer began.
 struct ofi_early {
     struct ofi_early *next;
     uint32_t number;
@@ -85,15 +81,15 @@ struct ofi_early {
 
 // The state of one lane with one peer. Messages count from 0 in each direction; on the wire, modulo OFI_NUMBERS.
 struct ofi_lane {
-    struct ofi_ops sends; // begun and not all handed over, in order
+    struct ofi_op *sends; // begun and not all handed over, in order
     uint32_t sends_begun, eager_sent;
-    uint32_t units_sent, units_taken; // of messages; those taken by the peer, by its last acknowledgement
+    uint32_t units_sent, units_taken; // of eager parts; those taken by the peer, by its last acknowledgement
     struct ofi_early *readies;        // of sends that have not begun
 
-    struct ofi_ops receives; // begun, and nothing has come, in order
+    struct ofi_op *receives; // begun, eager part not come, in order
     uint32_t receives_begun;
-    uint32_t taken;                        // messages that have come to their receive, or begun to
-    uint32_t units_landed, units_reported; // of messages that have found their receive; those acknowledged to the peer
+    uint32_t taken;                        // eager parts that found their receive
+    uint32_t units_landed, units_reported; // theirs; those of them acknowledged to the peer
     bool acknowledges;                     // a credit message waits to be sent
     struct ofi_early *eager, *last_eager;  // of receives that have not begun, by number
     uint32_t units_early;                  // theirs
@@ -145,8 +141,8 @@ struct ofi_endpoint {
     bool lacks_packets;                         // there was no memory for them: each message is sent by itself
     struct ofi_op *spare_ops;
     struct ofi_request *spare_requests, *requests; // the free ones, and all
-    struct ofi_block *blocks;                      // the memory of ops, requests and bounce buffers
-    char *bounces; // free buffers of OFI_SEGMENT_BYTES, each beginning with a pointer to the next
+    struct ofi_block *blocks; // the memory of ops, requests and bounce buffers
+    char *bounces;            // free buffers of OFI_SEGMENT_BYTES, each beginning with a pointer to the next
 };
 
 static inline struct ofi_lane *ofi_lane(const struct ofi_endpoint *e, int peer, int lane)
@@ -154,28 +150,28 @@ static inline struct ofi_lane *ofi_lane(const struct ofi_endpoint *e, int peer, 
     return &e->lanes[(size_t)peer * CLAB_LANES + (size_t)lane];
 }
 
-// A buffer of the pool, aligned to a cache line.
+// A buffer of the pool, aligned to a cache line: for a packet, or an eager part and behind it the length of the message.
 enum {
+    OFI_LONG_BYTES = OFI_HEAD_BYTES + sizeof(uint64_t),
     OFI_POOLED_BYTES = OFI_PACKET_BYTES,
     OFI_POOLED_STRIDE = OFI_PACKET_BYTES + 64,
 };
 
-static inline bool ofi_is_long(size_t message_bytes)
+static inline size_t ofi_eager_bytes(size_t message_bytes)
 {
-    return message_bytes > OFI_EAGER_BYTES;
+    return message_bytes <= OFI_EAGER_BYTES ? message_bytes : OFI_HEAD_BYTES;
 }
 
-// What such a message takes of its lane's window.
+// What the eager part of such a message takes of its lane's window.
 static inline uint32_t ofi_units(size_t message_bytes)
 {
-    const bool takes_one = message_bytes <= OFI_UNIT_BYTES || ofi_is_long(message_bytes);
-    return takes_one ? 1 : (uint32_t)((message_bytes + OFI_UNIT_BYTES - 1) / OFI_UNIT_BYTES);
+    const size_t bytes = ofi_eager_bytes(message_bytes);
+    return bytes > OFI_UNIT_BYTES ? (uint32_t)((bytes + OFI_UNIT_BYTES - 1) / OFI_UNIT_BYTES) : 1;
 }
 
 static inline size_t ofi_segment_bytes(size_t message_bytes, size_t offset)
 {
-    const size_t left = message_bytes - offset;
-    return left <= OFI_SEGMENT_BYTES + OFI_REST_BYTES ? left : OFI_SEGMENT_BYTES;
+    return message_bytes - offset < OFI_SEGMENT_BYTES ? message_bytes - offset : OFI_SEGMENT_BYTES;
 }
 
 // ---- memory.c ------------------------------------------------------------------------------------------------
@@ -194,8 +190,8 @@ void ofi_memory_close(struct ofi_domain *domain);
 struct ofi_op *ofi_op_take(struct ofi_endpoint *e);
 struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enum ofi_kind kind); // under way now
 void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op);
-void ofi_ops_append(struct ofi_ops *ops, struct ofi_op *op); // at the end
-void ofi_ops_remove(struct ofi_ops *ops, struct ofi_op *op); // which is in it
+void ofi_op_append(struct ofi_op **list, struct ofi_op *op); // at the end
+void ofi_op_remove(struct ofi_op **list, struct ofi_op *op); // which is in it
 struct ofi_request *ofi_request_take(struct ofi_endpoint *e);
 void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request);
 char *ofi_bounce_take(struct ofi_endpoint *e);
@@ -207,15 +203,13 @@ void ofi_blocks_free(struct ofi_endpoint *e);
 
 void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t);
 void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op);
-// The peer is ready for message `number`.
+// The peer is ready for the rest of message `number`.
 void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate);
 void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request);
 
 void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t);
 void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op);
-// A sender has waited in vain for READY for message `number`.
-void ofi_receive_head(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate);
-// A short message has come; `data` is the caller's again on return.
+// An eager part has come; `data` is the caller's again on return.
 void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes);
 void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, size_t bytes);

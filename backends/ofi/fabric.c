@@ -34,6 +34,7 @@ static const struct fi_info *shape_hints(struct fi_info *hints, const char *prov
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->cq_data_size = sizeof(uint64_t);
     hints->tx_attr->msg_order = FI_ORDER_SAS;
+    hints->tx_attr->iov_limit = 2; // a long message's eager part, and its size
     hints->rx_attr->msg_order = FI_ORDER_SAS;
     hints->fabric_attr->prov_name = provider ? strdup(provider) : NULL; // freed with the hints
     return hints;

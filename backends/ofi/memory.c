@@ -189,23 +189,18 @@ struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enu
     return op;
 }
 
-void ofi_ops_append(struct ofi_ops *ops, struct ofi_op *op)
+void ofi_op_append(struct ofi_op **list, struct ofi_op *op)
 {
-    op->next = NULL;
-    *(ops->first ? &ops->last->next : &ops->first) = op;
-    ops->last = op;
+    while (*list)
+        list = &(*list)->next;
+    *list = op;
 }
 
-void ofi_ops_remove(struct ofi_ops *ops, struct ofi_op *op)
+void ofi_op_remove(struct ofi_op **list, struct ofi_op *op)
 {
-    struct ofi_op **link = &ops->first, *before = NULL;
-    while (*link != op) {
-        before = *link;
-        link = &before->next;
-    }
-    *link = op->next;
-    if (ops->last == op)
-        ops->last = before;
+    while (*list != op)
+        list = &(*list)->next;
+    *list = op->next;
 }
 
 void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op)
@@ -244,11 +239,10 @@ void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request)
 
 char *ofi_bounce_take(struct ofi_endpoint *e)
 {
-    enum { each = OFI_SEGMENT_BYTES + OFI_REST_BYTES };
     if (!e->bounces) {
-        char *memory = add_block(e, (size_t)OFI_SEGMENTS * each);
+        char *memory = add_block(e, (size_t)OFI_SEGMENTS * OFI_SEGMENT_BYTES);
         for (int i = 0; memory && i < OFI_SEGMENTS; i++)
-            ofi_bounce_give(e, memory + (size_t)i * each);
+            ofi_bounce_give(e, memory + (size_t)i * OFI_SEGMENT_BYTES);
     }
     char *bounce = e->bounces;
     if (bounce)

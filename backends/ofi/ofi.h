@@ -12,12 +12,13 @@
 //
 // An unexpected message must never wait for its receive: `tcp` stops reading a connection whose next message has no
 // posted buffer, and all other lanes of that connection would stop, too. So
-// - a message of up to OFI_EAGER_BYTES lands in a pool that takes any message. From there it goes to its receive, or to
-//   memory of its own until that receive begins. A lane sends at most OFI_WINDOW KiB of them before the receiver
-//   acknowledges some: with any message back, or with one for that alone (credit).
-// - A longer one travels in *segments* once the receiver has posted their buffers and sent READY. It sends READY as soon
-//   as its receive begins, so that a later sender need not wait.
-// A short message and READY name call and length, so that the other rank notices if the two disagree.
+// - the *eager part* of a message, all of up to OFI_EAGER_BYTES and OFI_HEAD_BYTES of a longer one, lands in a pool that
+//   takes any message. From there it goes to its receive, or to memory of its own until that receive begins. A lane
+//   sends at most OFI_WINDOW KiB of eager parts before the receiver acknowledges some: with any message back, or with
+//   one for that alone (credit).
+// - The rest travels in *segments* once the receiver has posted their buffers and sent READY. It sends READY as soon as
+//   its receive begins, so that a later sender need not wait.
+// An eager part names its call and length, so that the receiver notices if the two ranks disagree.
 //
 // Source: eager and rendezvous messages as in Rashti, Afsahi 2009 (receiver-initiated rendezvous); credits as in
 // Kung, Blackwell, Chapman 1994.

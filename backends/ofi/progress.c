@@ -168,6 +168,16 @@ static uint64_t number_at(const char *memory)
     return number;
 }
 
+static void take_eager(struct ofi_endpoint *e, const struct ofi_name *name, const char *data,
+                       const struct fi_cq_tagged_entry *entry)
+{
+    const bool is_long = name->word == OFI_HEAD;
+    const size_t whole = is_long ? number_at(data + OFI_HEAD_BYTES) : entry->len;
+    const uint64_t immediate = ofi_immediate((uint16_t)entry->data, whole);
+    ofi_receive_eager(e, name->source, name->lane, name->number, immediate, data,
+                      is_long ? OFI_HEAD_BYTES : entry->len);
+}
+
 // A message has come into the pool.
 static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, const struct fi_cq_tagged_entry *entry)
 {
@@ -181,10 +191,7 @@ static void take_pooled(struct ofi_endpoint *e, struct ofi_request *request, con
     note_taken(e, name.source, lane, name.taken);
     switch (name.word) {
     case OFI_EAGER:
-        ofi_receive_eager(e, name.source, name.lane, name.number, ofi_immediate((uint16_t)entry->data, entry->len),
-                          request->memory, entry->len);
-        break;
-    case OFI_HEAD: ofi_receive_head(e, name.source, name.lane, name.number, number_at(request->memory)); break;
+    case OFI_HEAD: take_eager(e, &name, request->memory, entry); break;
     case OFI_READY: ofi_send_ready(e, name.source, name.lane, name.number, number_at(request->memory)); break;
     case OFI_BYE: e->peers[name.source].gone = true; break;
     case OFI_PACKET: ofi_packets_open(e, name.source, request->memory, entry->len); break;
@@ -201,7 +208,7 @@ static bool is_as_long(const struct fi_cq_tagged_entry *entry)
         return entry->len <= OFI_PACKET_BYTES;
     if (word == OFI_EAGER)
         return entry->len <= OFI_EAGER_BYTES;
-    return entry->len == sizeof(uint64_t);
+    return entry->len == (word == OFI_HEAD ? OFI_LONG_BYTES : sizeof(uint64_t));
 }
 
 // The one place where it is decided whether a message counts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The receiving half: a short message finds its receive or waits for it; segments land in buffers posted for them.
+// The receiving half: an eager part finds its receive or waits for it; segments land in buffers posted for them.
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +43,8 @@ void ofi_credit_push(struct ofi_endpoint *e, struct ofi_op *op)
     ofi_op_give(e, op);
 }
 
-// A message has come to its receive, or begun to. Any message back acknowledges it; at a quarter of the window, a credit
-// message.
-static void note_taken(struct ofi_endpoint *e, int peer, int lane_, size_t bytes)
+// An eager part has found its receive. Any message back acknowledges it; at a quarter of the window, a credit message.
+static void take_eager(struct ofi_endpoint *e, int peer, int lane_, size_t bytes)
 {
     struct ofi_lane *lane = ofi_lane(e, peer, lane_);
     lane->taken++;
@@ -62,28 +61,25 @@ static void note_taken(struct ofi_endpoint *e, int peer, int lane_, size_t bytes
     ofi_credit_push(e, op);
 }
 
-// ---- short messages ------------------------------------------------------------------------------------------
+// ---- eager parts ---------------------------------------------------------------------------------------------
 
-// The op of a receive of which nothing has come; NULL: it has not begun.
-static struct ofi_op *find_receive(const struct ofi_lane *lane, uint32_t number)
+// The op of a receive that waits for its eager part, out of its lane; NULL: it has not begun.
+static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
 {
-    struct ofi_op *op = lane->receives.first;
-    while (op && op->number % OFI_NUMBERS != number)
-        op = op->next;
-    return op;
+    for (struct ofi_op **link = &lane->receives, *op; (op = *link); link = &op->next)
+        if (op->number % OFI_NUMBERS == number) {
+            *link = op->next;
+            return op;
+        }
+    return NULL;
 }
 
-static void take_receive(struct ofi_endpoint *e, struct ofi_op *op)
-{
-    ofi_ops_remove(&ofi_lane(e, op->peer, op->lane)->receives, op);
-    note_taken(e, op->peer, op->lane, op->bytes);
-}
-
-// Whether a member may send this before its receive begins: it is within the window, and not sent twice.
+// Whether a member may send this eager part before its receive begins: it is within the window, and not sent twice.
 static bool may_come_early(const struct ofi_lane *lane, uint32_t number, size_t bytes)
 {
-    const int ahead = ofi_ahead(number, lane->receives_begun);
-    return ahead >= 0 && ahead < OFI_WINDOW && lane->units_early + ofi_units(bytes) <= OFI_WINDOW;
+    const int64_t ahead = ofi_ahead(number, lane->taken);
+    return ahead >= (int64_t)(lane->receives_begun - lane->taken) && ahead < OFI_WINDOW &&
+           lane->units_early + ofi_units(bytes) <= OFI_WINDOW;
 }
 
 // Where it belongs among those that came early: mostly at their end. NULL: it is there already.
@@ -126,22 +122,32 @@ static struct ofi_early *recall_eager(struct ofi_lane *lane, uint32_t number)
     return early;
 }
 
-static void land_short(struct ofi_endpoint *e, struct clab_transfer *t, const char *data, size_t bytes)
+static void land_eager(struct ofi_endpoint *e, struct clab_transfer *t, uint64_t immediate, const char *data,
+                       size_t bytes)
 {
-    if (bytes != t->bytes) { // never beyond dst, whoever wrote it
-        clab_error("ofi: rank %d's message has %zu bytes", e->peers[t->peer].job_rank, bytes);
+    if (!is_as_expected(e, t, immediate))
+        return;
+    if (bytes != ofi_eager_bytes(t->bytes)) { // never beyond dst, whoever wrote it
+        clab_error("ofi: rank %d's message begins with %zu bytes", e->peers[t->peer].job_rank, bytes);
         e->err = CLAB_EMISMATCH;
         return;
     }
     land(t, 0, data, bytes);
-    t->moved = bytes;
+    t->moved += bytes;
+    take_eager(e, t->peer, t->lane, t->bytes);
+}
+
+static void finish_if_complete(struct ofi_endpoint *e, struct ofi_op *op)
+{
+    if (op->eager_done && op->t->moved == op->bytes)
+        ofi_op_finish(e, op);
 }
 
 void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
-    struct ofi_op *op = find_receive(l, number);
+    struct ofi_op *op = take_receive(l, number);
     struct ofi_early **link = op || !may_come_early(l, number, bytes) ? NULL : place_for(l, number);
     if (!op && !link) {
         ofi_distrust(e, peer, "has sent a message twice, or more messages than it may before they are received");
@@ -151,27 +157,15 @@ void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t numb
         keep_eager(e, l, link, number, immediate, data, bytes);
         return;
     }
-    if (!is_as_expected(e, op->t, immediate))
-        return;
-    land_short(e, op->t, data, bytes);
-    take_receive(e, op);
+    land_eager(e, op->t, immediate, data, bytes);
+    op->eager_done = true;
     if (!e->err)
-        ofi_op_finish(e, op);
-}
-
-void ofi_receive_head(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
-{
-    struct ofi_lane *l = ofi_lane(e, peer, lane);
-    const struct ofi_op *op = find_receive(l, number);
-    if (op)
-        is_as_expected(e, op->t, immediate); // then READY is on its way
-    else if (ofi_ahead(number, l->receives_begun) >= 0)
-        ofi_receive_eager(e, peer, lane, number, immediate, NULL, 0);
+        finish_if_complete(e, op);
 }
 
 // ---- segments ------------------------------------------------------------------------------------------------
 
-// So many earlier messages have not come that numbers modulo OFI_NUMBERS could be confused.
+// So many earlier messages still lack their eager part that numbers modulo OFI_NUMBERS could be confused.
 static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
 {
     return (int32_t)(op->number - lane->taken) >= OFI_AHEAD;
@@ -208,14 +202,12 @@ void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, 
     }
     if (request->memory)
         land(op->t, request->offset, request->memory, bytes);
-    if (op->t->moved == 0)
-        take_receive(e, op);
     op->t->moved += bytes;
     ofi_request_give(e, request);
     if (op->posted < op->bytes)
         ofi_receive_push(e, op);
-    else if (op->t->moved == op->bytes)
-        ofi_op_finish(e, op);
+    else
+        finish_if_complete(e, op);
 }
 
 // ---- from this rank itself -----------------------------------------------------------------------------------
@@ -226,18 +218,17 @@ static void land_own(struct ofi_endpoint *e, struct ofi_op *send, struct clab_tr
     if (!is_as_expected(e, t, ofi_immediate(send->t->call, send->bytes)))
         return;
     land(t, 0, send->t->src, send->bytes);
+    lane->taken++;
     t->moved = send->t->moved = send->bytes;
-    ofi_ops_remove(&lane->sends, send);
+    ofi_op_remove(&lane->sends, send);
     ofi_op_finish(e, send);
 }
 
 void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send)
 {
-    struct ofi_lane *lane = ofi_lane(e, e->rank, send->lane);
-    struct ofi_op *op = find_receive(lane, send->number % OFI_NUMBERS);
+    struct ofi_op *op = take_receive(ofi_lane(e, e->rank, send->lane), send->number % OFI_NUMBERS);
     if (!op)
         return;
-    take_receive(e, op);
     land_own(e, send, op->t);
     if (!e->err)
         ofi_op_finish(e, op);
@@ -245,10 +236,9 @@ void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send)
 
 static bool was_sent_by_ourselves(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
-    for (struct ofi_op *send = lane->sends.first; send; send = send->next)
+    for (struct ofi_op *send = lane->sends; send; send = send->next)
         if (send->number == (uint32_t)t->turn) {
             land_own(e, send, t);
-            note_taken(e, e->rank, t->lane, t->bytes);
             t->done = !e->err;
             return true;
         }
@@ -257,32 +247,30 @@ static bool was_sent_by_ourselves(struct ofi_endpoint *e, struct ofi_lane *lane,
 
 // ---- starting ------------------------------------------------------------------------------------------------
 
-// A short message that came before its receive, or the HEAD of a long one, which says no more than what is meant.
-static void take_early(struct ofi_endpoint *e, struct clab_transfer *t, struct ofi_early *early)
-{
-    if (is_as_expected(e, t, early->immediate) && !ofi_is_long(t->bytes)) {
-        land_short(e, t, early->data, early->bytes);
-        note_taken(e, t->peer, t->lane, t->bytes);
-        t->done = !e->err;
-    }
-    free(early);
-}
-
 void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t)
 {
     struct ofi_lane *lane = ofi_lane(e, t->peer, t->lane);
+    const size_t bytes = t->bytes;
     t->done = false;
     t->moved = 0;
     t->turn = lane->receives_begun++;
     struct ofi_early *early = lane->eager ? recall_eager(lane, (uint32_t)t->turn % OFI_NUMBERS) : NULL;
-    if (early)
-        take_early(e, t, early);
-    else if (t->peer == e->rank && was_sent_by_ourselves(e, lane, t))
+    if (early) {
+        land_eager(e, t, early->immediate, early->data, early->bytes);
+        free(early);
+        t->done = !e->err && t->moved == bytes;
+    } else if (t->peer == e->rank && was_sent_by_ourselves(e, lane, t)) {
         return;
-    struct ofi_op *op = t->done || e->err ? NULL : ofi_op_begin(e, t, OFI_RECEIVE);
+    }
+    if (t->done || e->err)
+        return;
+    struct ofi_op *op = ofi_op_begin(e, t, OFI_RECEIVE);
     if (!op)
         return;
-    ofi_ops_append(&lane->receives, op);
-    if (ofi_is_long(t->bytes) && t->peer != e->rank)
+    op->posted = ofi_eager_bytes(bytes); // that comes through the pool
+    op->eager_done = early != NULL;
+    if (!op->eager_done)
+        ofi_op_append(&lane->receives, op);
+    if (op->posted < op->bytes && t->peer != e->rank)
         ofi_receive_push(e, op);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sending half: a short message as soon as the lane's window permits, a long one once the receiver is ready, too.
+// The sending half: the eager part as soon as the lane's window permits, the rest once the receiver is ready.
 
 #include <stdlib.h>
 
@@ -79,24 +79,12 @@ static void recall_ready(struct ofi_endpoint *e, struct ofi_lane *lane, struct o
 
 static void push_eager(struct ofi_endpoint *e, struct ofi_lane *lane, struct ofi_op *op)
 {
-    if (!may_go(e, lane, op->number, op->bytes) || (!ofi_is_long(op->bytes) && !ofi_wire_eager(e, op))) {
+    if (!may_go(e, lane, op->number, op->bytes) || !ofi_wire_eager(e, op)) {
         ofi_work_add(e, op);
         return;
     }
     note_gone(lane, op->bytes);
     op->eager_done = true;
-}
-
-// A receiver that means a short message would never send READY, nor get anything.
-static void await_ready(struct ofi_endpoint *e, struct ofi_op *op)
-{
-    if (op->looks == OFI_PATIENCE)
-        return;
-    const bool says = op->looks + 1 == OFI_PATIENCE;
-    const uint64_t immediate = ofi_immediate(op->t->call, op->bytes);
-    if (!says || ofi_wire_control(e, op->peer, OFI_HEAD, op->lane, op->number, immediate))
-        op->looks++;
-    ofi_work_add(e, op);
 }
 
 void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op)
@@ -106,18 +94,14 @@ void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op)
         return;
     if (!op->eager_done)
         push_eager(e, lane, op);
-    if (!op->eager_done)
+    if (!op->eager_done || (op->posted < op->bytes && !op->ready))
         return;
-    if (op->posted < op->bytes && !op->ready) {
-        await_ready(e, op);
-        return;
-    }
     while (op->posted < op->bytes && !e->err)
         if (!ofi_wire_segment(e, op)) {
             ofi_work_add(e, op);
             return;
         }
-    ofi_ops_remove(&lane->sends, op);
+    ofi_op_remove(&lane->sends, op);
 }
 
 void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request)
@@ -134,7 +118,7 @@ void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request)
 void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
-    for (struct ofi_op *op = l->sends.first; op; op = op->next)
+    for (struct ofi_op *op = l->sends; op; op = op->next)
         if (op->number % OFI_NUMBERS == number) {
             check_ready(e, op, immediate);
             if (op->ready && op->eager_done)
@@ -144,7 +128,7 @@ void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number,
     if (ofi_ahead(number, l->sends_begun) >= 0) {
         remember_ready(e, peer, l, number, immediate);
     } else {
-        clab_info("ofi: rank %d waits for a long message that is none", peer);
+        clab_info("ofi: rank %d waits for the rest of a message that has none", peer);
         ofi_fail(e, CLAB_EMISMATCH);
     }
 }
@@ -155,7 +139,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
 {
     struct ofi_op *op = ofi_op_begin(e, t, OFI_SEND);
     if (op)
-        ofi_ops_append(&lane->sends, op);
+        ofi_op_append(&lane->sends, op);
     return op;
 }
 
@@ -163,7 +147,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
 static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     const size_t bytes = t->bytes;
-    if (!lane->sends.first && bytes <= OFI_EAGER_BYTES && lane->units_early + ofi_units(bytes) <= OFI_WINDOW) {
+    if (!lane->sends && bytes <= OFI_EAGER_BYTES && lane->units_early + ofi_units(bytes) <= OFI_WINDOW) {
         ofi_receive_eager(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_immediate(t->call, bytes), t->src,
                           bytes);
         t->moved = bytes;
@@ -171,7 +155,7 @@ static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab
         return;
     }
     struct ofi_op *op = begin(e, lane, t);
-    if (op && lane->receives.first)
+    if (op && lane->receives)
         ofi_receive_own(e, op);
 }
 
@@ -186,7 +170,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
         return;
     }
     const size_t bytes = t->bytes;
-    if (e->domain->joins && bytes <= most_joined(e) && !lane->sends.first && !lane->readies &&
+    if (e->domain->joins && bytes <= most_joined(e) && !lane->sends && !lane->readies &&
         may_go(e, lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
         note_gone(lane, bytes);
         t->moved = bytes;
@@ -206,8 +190,10 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
     if (!op)
         return;
     recall_ready(e, lane, op);
-    if (op->ready) // it follows with the next progress: what is begun together with it must not wait behind it
+    if (op->ready) { // the rest follows with the next progress: what is begun together with it must not wait behind it
+        push_eager(e, lane, op);
         ofi_work_add(e, op);
-    else
+    } else {
         ofi_send_push(e, op);
+    }
 }

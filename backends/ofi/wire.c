@@ -78,6 +78,23 @@ static bool describe(struct ofi_endpoint *e, struct ofi_request *request, const 
     return !err;
 }
 
+// The same for the size behind an eager part. It lies in the endpoint's own memory, which is held anyway.
+static bool describe_size(struct ofi_endpoint *e, struct ofi_request *request, void **descriptor_p)
+{
+    struct ofi_registration *held;
+    *descriptor_p = NULL;
+    if (!e->domain->registers)
+        return true;
+    const int err = ofi_registrations_use(&e->domain->registrations, &request->whole, sizeof request->whole, &held);
+    if (err) {
+        ofi_fail(e, err);
+        return false;
+    }
+    *descriptor_p = fi_mr_desc(held->handle);
+    ofi_registrations_drop(&e->domain->registrations, held);
+    return true;
+}
+
 // Each tag acknowledges what this rank has taken from `peer` on the lane.
 static uint64_t tag_to(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number)
 {
@@ -156,21 +173,32 @@ static bool settle(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request
     return true;
 }
 
+// The first bytes of the message, and how long it is if there are more.
 static bool send_eager(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_request *request)
 {
     const struct ofi_peer *to = &e->peers[op->peer];
-    const uint64_t tag = tag_to(e, op->peer, OFI_EAGER, op->lane, op->number);
-    void *descriptor;
+    const bool is_long = op->bytes > request->bytes;
+    void *descriptors[2];
     request->kind = OFI_EAGER_OUT;
-    return describe(e, request, op->t->src, request->bytes, &descriptor) &&
-           is_handed(e, op,
-                     fi_tsenddata(e->ep, op->t->src, request->bytes, descriptor, to->key.word | op->t->call,
-                                  to->address, tag, request));
+    request->whole = op->bytes;
+    const struct iovec parts[] = {{(void *)op->t->src, request->bytes}, {&request->whole, sizeof request->whole}};
+    const struct fi_msg_tagged message = {
+        .msg_iov = parts,
+        .desc = descriptors,
+        .iov_count = is_long ? 2 : 1,
+        .addr = to->address,
+        .tag = tag_to(e, op->peer, is_long ? OFI_HEAD : OFI_EAGER, op->lane, op->number),
+        .context = request,
+        .data = to->key.word | op->t->call,
+    };
+    return describe(e, request, op->t->src, request->bytes, &descriptors[0]) &&
+           (!is_long || describe_size(e, request, &descriptors[1])) &&
+           is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
 }
 
 bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op)
 {
-    struct ofi_request *request = request_for(e, op, op->bytes);
+    struct ofi_request *request = request_for(e, op, ofi_eager_bytes(op->bytes));
     if (!request)
         return false;
     if (!settle(e, op, request, send_eager(e, op, request)))

@@ -6,17 +6,18 @@
 //   late message to another endpoint that had this address before finds no buffer.
 // - The provider's data of a message hold the receiver's key, and with an eager part the call (16 bits).
 // - Immediate data (uint64_t immediate) are the call and the message's bytes (48 bits), on which both ends must agree.
-// - READY, HEAD and TAKEN are 8 bytes of immediate data; those of TAKEN are described below.
+//   The eager part of a longer message has its bytes in 8 bytes of its own behind it.
+// - READY and TAKEN are 8 bytes of immediate data; those of TAKEN are described below.
 #pragma once
 
 #include "backends/ofi/endpoint.h"
 
 enum ofi_word {
     OFI_EAGER,       // a whole message
-    OFI_READY,       // for a long message
+    OFI_READY,       // for the rest of a message
     OFI_TAKEN,       // acknowledges units taken, as every tag does; it carries nothing else but OFI_HAS_MET_ALL
     OFI_BYE,         // the last message
-    OFI_HEAD,        // of a long message, whose sender has waited for READY in vain so far
+    OFI_HEAD,        // the first bytes of a longer message
     OFI_PACKET,      // several messages of any lanes, each with a head (packets.c); its number is 0
     OFI_SEGMENT = 8, // of a message; goes to the buffer that was posted for it
 };
@@ -54,11 +55,11 @@ uint64_t ofi_mark(uint64_t random, int tag_bits);
 // A control message: immediate data, but no bytes of a transfer.
 bool ofi_wire_control(struct ofi_endpoint *e, int peer, enum ofi_word word, int lane, uint32_t number,
                       uint64_t immediate);
-// Message `number`: all of `t`, and small enough to be copied, so that `t` is done.
+// The eager part of message `number`: all of `t`, and small enough to be copied, so that `t` is done.
 bool ofi_wire_eager_copy(struct ofi_endpoint *e, const struct clab_transfer *t, uint32_t number);
 // The packet of `request`, whose memory holds request->bytes, to `peer`.
 bool ofi_wire_packet(struct ofi_endpoint *e, int peer, int lane, struct ofi_request *request);
-// The short message of `op`. Its completion is reported to `op`.
+// The eager part of the message of `op`. Its completion is reported to `op`.
 bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op);
 // The next segment of `op`, from op->posted on: sent, or its buffer posted.
 bool ofi_wire_segment(struct ofi_endpoint *e, struct ofi_op *op);
