@@ -36,7 +36,7 @@ struct ofi_request {
     enum { OFI_POOLED, OFI_EAGER_OUT, OFI_SEGMENT_OUT, OFI_SEGMENT_IN, OFI_PACKET_OUT } kind;
     struct ofi_op *op;    // NULL: POOLED, PACKET_OUT
     size_t offset, bytes; // the part of the message
-    uint64_t whole;       // EAGER_OUT of a long message: its bytes (wire.h)
+    uint64_t behind;      // EAGER_OUT of a long message: its bytes (wire.h)
     char *memory;         // POOLED, PACKET_OUT, and SEGMENT_IN of what is reduced: a buffer of the endpoint
     struct ofi_registration *registration; // NULL: none is needed
     struct ofi_request *next;              // of the free ones
@@ -61,6 +61,10 @@ struct ofi_op {
     struct ofi_op *next_work; // of the endpoint
 };
 
+struct ofi_ops {
+    struct ofi_op *first, *last; // last: only where there is a first
+};
+
 // Messages to a peer that wait for more of them, to leave as one.
 struct ofi_packet {
     struct ofi_request request; // first: what completes is the packet. Its memory and bytes are those so far
@@ -81,12 +85,13 @@ struct ofi_early {
 
 // The state of one lane with one peer. Messages count from 0 in each direction; on the wire, modulo OFI_NUMBERS.
 struct ofi_lane {
-    struct ofi_op *sends; // begun and not all handed over, in order
+    struct ofi_ops sends; // begun and not all handed over, in order
     uint32_t sends_begun, eager_sent;
     uint32_t units_sent, units_taken; // of eager parts; those taken by the peer, by its last acknowledgement
     struct ofi_early *readies;        // of sends that have not begun
 
-    struct ofi_op *receives; // begun, eager part not come, in order
+    struct ofi_ops receives; // begun, eager part not come, in order
+    struct ofi_op *unready;  // a receive of a long message that has its buffers, but READY has not been sent; or NULL
     uint32_t receives_begun;
     uint32_t taken;                        // eager parts that found their receive
     uint32_t units_landed, units_reported; // theirs; those of them acknowledged to the peer
@@ -190,8 +195,8 @@ void ofi_memory_close(struct ofi_domain *domain);
 struct ofi_op *ofi_op_take(struct ofi_endpoint *e);
 struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enum ofi_kind kind); // under way now
 void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op);
-void ofi_op_append(struct ofi_op **list, struct ofi_op *op); // at the end
-void ofi_op_remove(struct ofi_op **list, struct ofi_op *op); // which is in it
+void ofi_ops_append(struct ofi_ops *ops, struct ofi_op *op); // at the end
+void ofi_ops_remove(struct ofi_ops *ops, struct ofi_op *op); // which is in it
 struct ofi_request *ofi_request_take(struct ofi_endpoint *e);
 void ofi_request_give(struct ofi_endpoint *e, struct ofi_request *request);
 char *ofi_bounce_take(struct ofi_endpoint *e);
@@ -209,6 +214,10 @@ void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request);
 
 void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t);
 void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op);
+// The receive whose READY can go with the message of `send`: both mean the same call and length; NULL: none.
+struct ofi_op *ofi_receive_untold(const struct ofi_endpoint *e, const struct ofi_op *send);
+// READY of this receive has been sent.
+void ofi_receive_told(struct ofi_endpoint *e, struct ofi_op *op);
 // An eager part has come; `data` is the caller's again on return.
 void ofi_receive_eager(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate,
                        const char *data, size_t bytes);
@@ -242,6 +251,8 @@ char *ofi_memory_take(struct ofi_endpoint *e, size_t bytes);
 
 // ---- progress.c ----------------------------------------------------------------------------------------------
 
+// Hand over what waits.
+void ofi_work_push(struct ofi_endpoint *e);
 // Read what has been completed, and hand over what waits.
 void ofi_progress(struct ofi_endpoint *e);
 // The same, after at most a millisecond in which nothing may happen.

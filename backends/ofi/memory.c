@@ -189,18 +189,23 @@ struct ofi_op *ofi_op_begin(struct ofi_endpoint *e, struct clab_transfer *t, enu
     return op;
 }
 
-void ofi_op_append(struct ofi_op **list, struct ofi_op *op)
+void ofi_ops_append(struct ofi_ops *ops, struct ofi_op *op)
 {
-    while (*list)
-        list = &(*list)->next;
-    *list = op;
+    op->next = NULL;
+    *(ops->first ? &ops->last->next : &ops->first) = op;
+    ops->last = op;
 }
 
-void ofi_op_remove(struct ofi_op **list, struct ofi_op *op)
+void ofi_ops_remove(struct ofi_ops *ops, struct ofi_op *op)
 {
-    while (*list != op)
-        list = &(*list)->next;
-    *list = op->next;
+    struct ofi_op **link = &ops->first, *before = NULL;
+    while (*link != op) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = op->next;
+    if (ops->last == op)
+        ops->last = before;
 }
 
 void ofi_op_give(struct ofi_endpoint *e, struct ofi_op *op)

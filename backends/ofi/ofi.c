@@ -77,7 +77,7 @@ static void foresee(struct ofi_endpoint *e, const struct clab_transfer transfers
     e->vain = here && !e->awaits_elsewhere ? OFI_VAIN_POLLS : 0;
 }
 
-// Receives first: the sooner a peer gets READY, the less it waits.
+// Receives first: then READY can go with what is sent to the same peer, or else before the rest of any message.
 static int start(struct clab_endpoint *base, struct clab_transfer transfers[], int n)
 {
     struct ofi_endpoint *e = (struct ofi_endpoint *)base;
@@ -88,6 +88,7 @@ static int start(struct clab_endpoint *base, struct clab_transfer transfers[], i
     for (int i = 0; i < n; i++)
         if (transfers[i].op == CLAB_SEND)
             ofi_send_start(e, &transfers[i]);
+    ofi_work_push(e);
     if (e->domain->boot->crowded)
         foresee(e, transfers, n);
     return e->err;

@@ -172,10 +172,12 @@ static void take_eager(struct ofi_endpoint *e, const struct ofi_name *name, cons
                        const struct fi_cq_tagged_entry *entry)
 {
     const bool is_long = name->word == OFI_HEAD;
-    const size_t whole = is_long ? number_at(data + OFI_HEAD_BYTES) : entry->len;
-    const uint64_t immediate = ofi_immediate((uint16_t)entry->data, whole);
+    const uint64_t behind = is_long ? number_at(data + OFI_HEAD_BYTES) : entry->len;
+    const uint64_t immediate = ofi_immediate((uint16_t)entry->data, ofi_immediate_bytes(behind));
     ofi_receive_eager(e, name->source, name->lane, name->number, immediate, data,
                       is_long ? OFI_HEAD_BYTES : entry->len);
+    if (ofi_immediate_call(behind) & OFI_ALSO_READY)
+        ofi_send_ready(e, name->source, name->lane, ofi_immediate_call(behind) % OFI_NUMBERS, immediate);
 }
 
 // A message has come into the pool.
@@ -293,7 +295,7 @@ static void push_pool(struct ofi_endpoint *e)
     }
 }
 
-static void push_what_waits(struct ofi_endpoint *e)
+void ofi_work_push(struct ofi_endpoint *e)
 {
     if (e->work && !e->err)
         push_all(e);
@@ -307,7 +309,7 @@ void ofi_progress(struct ofi_endpoint *e)
 {
     struct fi_cq_tagged_entry entries[BATCH];
     take_all(e, entries, fi_cq_read(e->cq, entries, BATCH));
-    push_what_waits(e);
+    ofi_work_push(e);
 }
 
 void ofi_progress_sleep(struct ofi_endpoint *e)
@@ -315,7 +317,7 @@ void ofi_progress_sleep(struct ofi_endpoint *e)
     struct fi_cq_tagged_entry entries[BATCH];
     if (e->sleeps) {
         take_all(e, entries, fi_cq_sread(e->cq, entries, BATCH, NULL, (int)(CLAB_NAP * 1e3)));
-        push_what_waits(e);
+        ofi_work_push(e);
     } else {
         nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
         ofi_progress(e);

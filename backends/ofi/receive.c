@@ -66,12 +66,12 @@ static void take_eager(struct ofi_endpoint *e, int peer, int lane_, size_t bytes
 // The op of a receive that waits for its eager part, out of its lane; NULL: it has not begun.
 static struct ofi_op *take_receive(struct ofi_lane *lane, uint32_t number)
 {
-    for (struct ofi_op **link = &lane->receives, *op; (op = *link); link = &op->next)
-        if (op->number % OFI_NUMBERS == number) {
-            *link = op->next;
-            return op;
-        }
-    return NULL;
+    struct ofi_op *op = lane->receives.first;
+    while (op && op->number % OFI_NUMBERS != number)
+        op = op->next;
+    if (op)
+        ofi_ops_remove(&lane->receives, op);
+    return op;
 }
 
 // Whether a member may send this eager part before its receive begins: it is within the window, and not sent twice.
@@ -171,24 +171,42 @@ static bool is_far_ahead(const struct ofi_lane *lane, const struct ofi_op *op)
     return (int32_t)(op->number - lane->taken) >= OFI_AHEAD;
 }
 
+static bool post_segments(struct ofi_endpoint *e, struct ofi_op *op)
+{
+    if (is_far_ahead(ofi_lane(e, op->peer, op->lane), op))
+        return false;
+    while (op->posted < op->bytes && op->pending < OFI_SEGMENTS)
+        if (!ofi_wire_segment(e, op))
+            return false;
+    return true;
+}
+
+static bool say_ready(struct ofi_endpoint *e, struct ofi_op *op)
+{
+    const uint64_t immediate = ofi_immediate(op->t->call, op->bytes);
+    if (!op->ready && ofi_wire_control(e, op->peer, OFI_READY, op->lane, op->number, immediate))
+        ofi_receive_told(e, op);
+    return op->ready;
+}
+
 void ofi_receive_push(struct ofi_endpoint *e, struct ofi_op *op)
 {
-    if (op->waits)
-        return;
-    if (is_far_ahead(ofi_lane(e, op->peer, op->lane), op)) {
+    if (!op->waits && (!post_segments(e, op) || !say_ready(e, op)))
         ofi_work_add(e, op);
-        return;
-    }
-    while (op->posted < op->bytes && op->pending < OFI_SEGMENTS)
-        if (!ofi_wire_segment(e, op)) {
-            ofi_work_add(e, op);
-            return;
-        }
-    if (op->ready)
-        return;
-    op->ready = ofi_wire_control(e, op->peer, OFI_READY, op->lane, op->number, ofi_immediate(op->t->call, op->bytes));
-    if (!op->ready)
-        ofi_work_add(e, op);
+}
+
+struct ofi_op *ofi_receive_untold(const struct ofi_endpoint *e, const struct ofi_op *send)
+{
+    struct ofi_op *op = ofi_lane(e, send->peer, send->lane)->unready;
+    return op && op->bytes == send->bytes && op->t->call == send->t->call ? op : NULL;
+}
+
+void ofi_receive_told(struct ofi_endpoint *e, struct ofi_op *op)
+{
+    struct ofi_lane *lane = ofi_lane(e, op->peer, op->lane);
+    op->ready = true;
+    if (lane->unready == op)
+        lane->unready = NULL;
 }
 
 void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, size_t bytes)
@@ -220,7 +238,7 @@ static void land_own(struct ofi_endpoint *e, struct ofi_op *send, struct clab_tr
     land(t, 0, send->t->src, send->bytes);
     lane->taken++;
     t->moved = send->t->moved = send->bytes;
-    ofi_op_remove(&lane->sends, send);
+    ofi_ops_remove(&lane->sends, send);
     ofi_op_finish(e, send);
 }
 
@@ -236,7 +254,7 @@ void ofi_receive_own(struct ofi_endpoint *e, struct ofi_op *send)
 
 static bool was_sent_by_ourselves(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
-    for (struct ofi_op *send = lane->sends; send; send = send->next)
+    for (struct ofi_op *send = lane->sends.first; send; send = send->next)
         if (send->number == (uint32_t)t->turn) {
             land_own(e, send, t);
             t->done = !e->err;
@@ -270,7 +288,10 @@ void ofi_receive_start(struct ofi_endpoint *e, struct clab_transfer *t)
     op->posted = ofi_eager_bytes(bytes); // that comes through the pool
     op->eager_done = early != NULL;
     if (!op->eager_done)
-        ofi_op_append(&lane->receives, op);
-    if (op->posted < op->bytes && t->peer != e->rank)
-        ofi_receive_push(e, op);
+        ofi_ops_append(&lane->receives, op);
+    if (op->posted < op->bytes && t->peer != e->rank) {
+        if (post_segments(e, op) && !lane->unready)
+            lane->unready = op;
+        ofi_work_add(e, op);
+    }
 }

@@ -101,7 +101,7 @@ void ofi_send_push(struct ofi_endpoint *e, struct ofi_op *op)
             ofi_work_add(e, op);
             return;
         }
-    ofi_op_remove(&lane->sends, op);
+    ofi_ops_remove(&lane->sends, op);
 }
 
 void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request)
@@ -118,7 +118,7 @@ void ofi_send_completed(struct ofi_endpoint *e, struct ofi_request *request)
 void ofi_send_ready(struct ofi_endpoint *e, int peer, int lane, uint32_t number, uint64_t immediate)
 {
     struct ofi_lane *l = ofi_lane(e, peer, lane);
-    for (struct ofi_op *op = l->sends; op; op = op->next)
+    for (struct ofi_op *op = l->sends.first; op; op = op->next)
         if (op->number % OFI_NUMBERS == number) {
             check_ready(e, op, immediate);
             if (op->ready && op->eager_done)
@@ -139,7 +139,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
 {
     struct ofi_op *op = ofi_op_begin(e, t, OFI_SEND);
     if (op)
-        ofi_op_append(&lane->sends, op);
+        ofi_ops_append(&lane->sends, op);
     return op;
 }
 
@@ -147,7 +147,7 @@ static struct ofi_op *begin(struct ofi_endpoint *e, struct ofi_lane *lane, struc
 static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab_transfer *t)
 {
     const size_t bytes = t->bytes;
-    if (!lane->sends && bytes <= OFI_EAGER_BYTES && lane->units_early + ofi_units(bytes) <= OFI_WINDOW) {
+    if (!lane->sends.first && bytes <= OFI_EAGER_BYTES && lane->units_early + ofi_units(bytes) <= OFI_WINDOW) {
         ofi_receive_eager(e, t->peer, t->lane, (uint32_t)t->turn % OFI_NUMBERS, ofi_immediate(t->call, bytes), t->src,
                           bytes);
         t->moved = bytes;
@@ -155,7 +155,7 @@ static void start_own(struct ofi_endpoint *e, struct ofi_lane *lane, struct clab
         return;
     }
     struct ofi_op *op = begin(e, lane, t);
-    if (op && lane->receives)
+    if (op && lane->receives.first)
         ofi_receive_own(e, op);
 }
 
@@ -170,7 +170,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
         return;
     }
     const size_t bytes = t->bytes;
-    if (e->domain->joins && bytes <= most_joined(e) && !lane->sends && !lane->readies &&
+    if (e->domain->joins && bytes <= most_joined(e) && !lane->sends.first && !lane->readies &&
         may_go(e, lane, (uint32_t)t->turn, bytes) && ofi_packets_take(e, t)) {
         note_gone(lane, bytes);
         t->moved = bytes;
@@ -190,7 +190,7 @@ void ofi_send_start(struct ofi_endpoint *e, struct clab_transfer *t)
     if (!op)
         return;
     recall_ready(e, lane, op);
-    if (op->ready) { // the rest follows with the next progress: what is begun together with it must not wait behind it
+    if (op->ready) { // the rest follows later: what is begun together with it must not wait behind it
         push_eager(e, lane, op);
         ofi_work_add(e, op);
     } else {

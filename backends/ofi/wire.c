@@ -85,7 +85,7 @@ static bool describe_size(struct ofi_endpoint *e, struct ofi_request *request, v
     *descriptor_p = NULL;
     if (!e->domain->registers)
         return true;
-    const int err = ofi_registrations_use(&e->domain->registrations, &request->whole, sizeof request->whole, &held);
+    const int err = ofi_registrations_use(&e->domain->registrations, &request->behind, sizeof request->behind, &held);
     if (err) {
         ofi_fail(e, err);
         return false;
@@ -178,10 +178,12 @@ static bool send_eager(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_req
 {
     const struct ofi_peer *to = &e->peers[op->peer];
     const bool is_long = op->bytes > request->bytes;
+    struct ofi_op *receive = is_long ? ofi_receive_untold(e, op) : NULL;
     void *descriptors[2];
     request->kind = OFI_EAGER_OUT;
-    request->whole = op->bytes;
-    const struct iovec parts[] = {{(void *)op->t->src, request->bytes}, {&request->whole, sizeof request->whole}};
+    request->behind =
+        ofi_immediate(receive ? (uint16_t)(OFI_ALSO_READY | receive->number % OFI_NUMBERS) : 0, op->bytes);
+    const struct iovec parts[] = {{(void *)op->t->src, request->bytes}, {&request->behind, sizeof request->behind}};
     const struct fi_msg_tagged message = {
         .msg_iov = parts,
         .desc = descriptors,
@@ -191,9 +193,13 @@ static bool send_eager(struct ofi_endpoint *e, struct ofi_op *op, struct ofi_req
         .context = request,
         .data = to->key.word | op->t->call,
     };
-    return describe(e, request, op->t->src, request->bytes, &descriptors[0]) &&
-           (!is_long || describe_size(e, request, &descriptors[1])) &&
-           is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION));
+    if (!describe(e, request, op->t->src, request->bytes, &descriptors[0]) ||
+        (is_long && !describe_size(e, request, &descriptors[1])) ||
+        !is_handed(e, op, fi_tsendmsg(e->ep, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION)))
+        return false;
+    if (receive)
+        ofi_receive_told(e, receive);
+    return true;
 }
 
 bool ofi_wire_eager(struct ofi_endpoint *e, struct ofi_op *op)

@@ -6,7 +6,9 @@
 //   late message to another endpoint that had this address before finds no buffer.
 // - The provider's data of a message hold the receiver's key, and with an eager part the call (16 bits).
 // - Immediate data (uint64_t immediate) are the call and the message's bytes (48 bits), on which both ends must agree.
-//   The eager part of a longer message has its bytes in 8 bytes of its own behind it.
+//   The eager part of a longer message has its bytes in 8 bytes of its own behind it. Where immediate data have the call,
+//   these may hold OFI_ALSO_READY and a number: READY for that message, of the same call, lane and length, the
+//   other way. So ranks that exchange long messages need no READY of its own.
 // - READY and TAKEN are 8 bytes of immediate data; those of TAKEN are described below.
 #pragma once
 
@@ -25,6 +27,7 @@ enum ofi_word {
 // Immediate data of a TAKEN: the sender is connected with all ranks. The other bits: the sender's address of its
 // connection with the receiver (connections.h).
 enum { OFI_HAS_MET_ALL = 1 };
+enum { OFI_ALSO_READY = 1 << 15 };
 enum { OFI_NUMBER_BITS = 12, OFI_NUMBERS = 1 << OFI_NUMBER_BITS, OFI_TAG_BITS = 43 }; // without the mark
 enum { OFI_AHEAD = OFI_NUMBERS / 4 }; // messages that a receive may begin before the first of them comes
 

@@ -278,6 +278,37 @@ static void test_a_lane_may_be_used_one_way(void **state)
     assert_work("ofi", 2, send_one_way);
 }
 
+// Each rank notices, and does not wait for the job's timeout: the sender of the long message has nothing to send.
+static int mean_different_messages(int rank)
+{
+    struct clab_job *job;
+    struct clab_comm *comm;
+    char *data = calloc(MANY, 1);
+    if (!data || open_job(&job) || clab_comm_create(job, &comm))
+        return 12;
+    const double start = clab_now();
+    const int err = rank == 0 ? clab_send(comm, data, MANY, CLAB_U8, 1) : clab_recv(comm, data, 100, CLAB_U8, 0);
+    const double took = clab_now() - start;
+    clab_comm_destroy(comm);
+    clab_job_close(job);
+    free(data);
+    return err != CLAB_EMISMATCH ? 13 : took > 10 ? 14 : 0;
+}
+
+static void test_who_receives_a_short_message_learns_of_a_long_one(void **state)
+{
+    (void)state;
+    struct clab_launch launch = ranks(2);
+    launch.backend = "ofi";
+    setenv("CLAB_TIMEOUT", "20s", 1);
+    const struct capture err = capture_begin(STDERR_FILENO);
+    const int status = run_job(launch, mean_different_messages);
+    const char *text = capture_end(err);
+    if (status)
+        fail_msg("status %d: %s", status, text);
+    assert_text_has(text, "ranks disagree");
+}
+
 // Rank 0 gives up a receive whose buffers the provider has, once rank 1 is connected, too. Then nothing of it is
 // registered any more.
 static int give_up_a_receive(struct clab_job *job)
@@ -368,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_messages_that_nobody_receives_yet_hold_up_no_collective),
         cmocka_unit_test(test_messages_without_bytes_have_no_place),
         cmocka_unit_test(test_a_lane_may_be_used_one_way),
+        cmocka_unit_test(test_who_receives_a_short_message_learns_of_a_long_one),
         cmocka_unit_test(test_a_receive_that_is_given_up_is_registered_no_longer),
         cmocka_unit_test(test_an_unknown_provider_is_refused),
         cmocka_unit_test(test_an_unknown_interface_is_refused),
