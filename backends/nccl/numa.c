@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/base/log.h"
 

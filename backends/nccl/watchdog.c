@@ -8,7 +8,6 @@
 
 #include "backends/nccl/endpoint.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

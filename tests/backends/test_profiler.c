@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <time.h>
 

@@ -4,7 +4,6 @@
 
 #include "tests/fixtures/capture.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "tests/fixtures/capture.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <time.h>
 
 #include "core/clab.h"

@@ -6,7 +6,6 @@
 #include "tests/faults/faults.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

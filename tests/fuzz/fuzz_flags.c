@@ -4,7 +4,6 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "core/base/err.h"

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "core/base/mix.h"
 #include "core/clab.h"

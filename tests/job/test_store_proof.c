@@ -4,7 +4,6 @@
 
 #include "tests/fixtures/capture.h"
 
-#include <stdbool.h>
 
 #include "core/job/store/proof.h"
 #include "tests/fixtures/needs.h"

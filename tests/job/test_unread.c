@@ -5,7 +5,6 @@
 #include "tests/fixtures/job_fixture.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
 

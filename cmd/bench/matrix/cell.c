@@ -4,7 +4,6 @@
 //
 // - A call is a batch: each begins at a barrier, and its time is the slowest rank's.
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "core/base/numbers/copy.h"
