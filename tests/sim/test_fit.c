@@ -2,7 +2,6 @@
 // The estimation: from samples of a known machine its parameters come back; rounds, placements and files.
 
 #include "tests/fixtures/fit_samples.h"
-#include "cmd/fit/session.h"
 
 static const struct clab_protocols protocols = {
     .memory = true, .inline_bytes = 48, .lines_bytes = 128, .pull_bytes = 2048};
@@ -313,45 +312,34 @@ static void test_fit_noise_is_the_median_spread(void **state)
     assert_int_equal(clab_fit_noise(seconds, 1, 3, &noise), CLAB_EINVAL);
 }
 
-static void test_fit_tells_placements_apart(void **state)
+static const char *const no_remarks[] = {NULL};
+
+// Of one round of samples.
+static struct clab_fit make_fit(const char *processor)
 {
-    (void)state;
-    double lines[40];
-    struct clab_placements p;
-    for (int i = 0; i < 40; i++) // a quarter near, the others far, two of them disturbed
-        lines[i] = i % 4 == 0 ? 90e-9 + i * 0.2e-9 : i == 1 || i == 2 ? 2e-6 : 270e-9 + i * 1e-9;
-    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
-    assert_int_equal(p.n, 2);
-    assert_true(p.mark[0] > 270e-9 && p.mark[0] < 310e-9); // the commoner
-    assert_true(p.mark[1] > 90e-9 && p.mark[1] < 98e-9);
-    assert_int_equal(clab_fit_placement_of(&p, 300e-9), 0);
-    assert_int_equal(clab_fit_placement_of(&p, 88e-9), 1);
-    assert_int_equal(clab_fit_placement_of(&p, 2e-6), -1);
-    for (int i = 0; i < 40; i++)
-        lines[i] = i < 3 ? 1e-6 : 95e-9;
-    assert_int_equal(clab_fit_placements(lines, 40, &p), CLAB_OK);
-    assert_int_equal(p.n, 1);
-    assert_close(p.mark[0], 95e-9);
-    assert_int_equal(clab_fit_placements(lines, 0, &p), CLAB_EINVAL);
+    const struct samples s = make_samples();
+    struct clab_net round;
+    struct clab_fit fit;
+    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
+    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
+    strcpy(fit.median.title, "x");
+    strcpy(fit.median.machine, processor);
+    strcpy(fit.median.date, "never");
+    return fit;
 }
 
 static void test_fit_writes_what_the_simulator_reads(void **state)
 {
     (void)state;
     needs_inih();
-    struct samples s = make_samples();
-    struct clab_net round, *net;
-    struct clab_fit fit;
+    struct clab_fit fit = make_fit("none");
+    struct clab_net *net;
     char folder[] = "/tmp/commlab-fit-XXXXXX", path[64], other[64];
     const char *const remarks[] = {"made up", NULL};
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.net", folder);
     snprintf(other, sizeof other, "%s/b.net", folder);
-    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
-    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
     strcpy(fit.median.title, "a made-up machine");
-    strcpy(fit.median.machine, "none");
-    strcpy(fit.median.date, "never");
     fit.median.probed.line = 280e-9;
     fit.median.compute = (struct clab_compute){.present = true, .flops[CLAB_FP32] = 135.25e9, .memory = 20e-12};
     assert_int_equal(clab_fit_write(&fit, remarks, other), CLAB_OK);
@@ -424,25 +412,17 @@ static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
 {
     (void)state;
     needs_inih();
-    static const char *const remarks[] = {NULL};
-    struct samples s = make_samples();
-    struct clab_net round;
-    struct clab_fit fit;
+    struct clab_fit fit = make_fit("x");
     char path[] = "/tmp/commlab-fit-XXXXXX", text[16] = "";
     const int file = mkstemp(path);
     assert_true(file >= 0 && write(file, "before", 6) == 6);
-    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
-    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
-    strcpy(fit.median.title, "x");
-    strcpy(fit.median.machine, "x");
-    strcpy(fit.median.date, "x");
     assert_int_equal(clab_fit_check(&fit, path), CLAB_OK);
     const double bad[] = {INFINITY, NAN, -1e-12};
     for (int i = 0; i < 3; i++) {
         struct clab_log_held held;
         fit.median.levels[2].reduce[CLAB_FRESH][CLAB_ALONE] = bad[i];
         clab_log_hold(&held);
-        assert_int_equal(clab_fit_write(&fit, remarks, path), CLAB_EINVAL);
+        assert_int_equal(clab_fit_write(&fit, no_remarks, path), CLAB_EINVAL);
         clab_log_release(&held);
         assert_non_null(strstr(held.text, "reduce_fresh = "));
         assert_non_null(strstr(held.text, "no profile is written, since it would be refused"));
@@ -453,18 +433,18 @@ static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
     unlink(path);
 }
 
-// Of one round of samples.
-static struct clab_fit make_fit(const char *processor)
+// What a profile of it says; its text is freed by the caller.
+static struct clab_net *read_back(const struct clab_fit *fit, char **text_p)
 {
-    const struct samples s = make_samples();
-    struct clab_net round;
-    struct clab_fit fit;
-    assert_int_equal(clab_fit_round(s.all, s.n, &memory, &round), CLAB_OK);
-    assert_int_equal(clab_fit_combine(&round, 1, &fit), CLAB_OK);
-    strcpy(fit.median.title, "x");
-    strcpy(fit.median.machine, processor);
-    strcpy(fit.median.date, "never");
-    return fit;
+    struct clab_net *net;
+    size_t size;
+    FILE *file = open_memstream(text_p, &size);
+    clab_fit_print(file, fit, no_remarks);
+    fclose(file);
+    file = fmemopen(*text_p, size, "r");
+    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
+    fclose(file);
+    return net;
 }
 
 // A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
@@ -472,19 +452,11 @@ static void test_fit_writes_what_means_something_else_when_left_out(void **state
 {
     (void)state;
     needs_inih();
-    static const char *const remarks[] = {NULL};
-    struct clab_net *net;
     struct clab_fit fit = make_fit("a processor ; of two cores");
     char *text;
-    size_t size;
     fit.median.intra.segments[0].fragment = 0;
     fit.median.intra.segments[1].fragment = SIZE_MAX;
-    FILE *file = open_memstream(&text, &size);
-    clab_fit_print(file, &fit, remarks);
-    fclose(file);
-    file = fmemopen(text, size, "r");
-    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
-    fclose(file);
+    struct clab_net *net = read_back(&fit, &text);
     free(text);
     assert_string_equal(net->machine, "a processor , of two cores");
     assert_true(net->intra.segments[0].fragment == 0);
@@ -497,50 +469,24 @@ static void test_fit_writes_no_minus_before_a_zero(void **state)
 {
     (void)state;
     needs_inih();
-    static const char *const remarks[] = {NULL};
-    struct clab_net *net;
     struct clab_fit fit = make_fit("y");
     char *text;
-    size_t size;
     fit.median.call = fit.low.call = fit.high.call = -0.;
     fit.median.intra.segments[0].latency = fit.low.intra.segments[0].latency = -0.;
     fit.median.levels[0].copy[CLAB_ALONE] = -0.;
     fit.median.noise = -1e-9;
-    FILE *file = open_memstream(&text, &size);
-    clab_fit_print(file, &fit, remarks);
-    fclose(file);
+    struct clab_net *net = read_back(&fit, &text);
     for (const char *at = text; (at = strstr(at, "-0")); at++)
         assert_false(at > text && strchr(" =", at[-1]));
-    file = fmemopen(text, size, "r");
-    assert_int_equal(clab_net_read(file, "a.net", &net), CLAB_OK);
-    fclose(file);
     free(text);
     assert_true(net->call == 0 && net->intra.segments[0].latency == 0 && net->noise == 0);
     clab_net_free(net);
-}
-
-// One call that was far too fast does not say how fast the cores are; samples of another placement say nothing.
-static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
-{
-    (void)state;
-    enum { ROUNDS = 20, TASKS = 5, N = ROUNDS * TASKS };
-    struct clab_placement_sample all_probed[N];
-    struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .all_probed = all_probed};
-    const struct clab_placements all = {2, {20e-12, 65e-12}};
-    double near, far;
-    for (int i = 0; i < N; i++)
-        all_probed[i] = (struct clab_placement_sample){.fresh = all.mark[i % 2], .call = i % 2 ? 50e-9 : 40e-9};
-    all_probed[10].call = 1e-9;
-    assert_int_equal(fit_fastest_calls(&record, &all, 0, &near), CLAB_OK);
-    assert_int_equal(fit_fastest_calls(&record, &all, 1, &far), CLAB_OK);
-    assert_true(near == 40e-9 && far == 50e-9);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit_writes_no_minus_before_a_zero),
-        cmocka_unit_test(test_fit_takes_the_fastest_calls_but_no_freak),
         cmocka_unit_test(test_fit_recovers_the_segments),
         cmocka_unit_test(test_fit_recovers_what_short_sums_cost),
         cmocka_unit_test(test_fit_recovers_the_levels),
@@ -550,7 +496,6 @@ int main(void)
         cmocka_unit_test(test_fit_asks_no_more_of_less_memory),
         cmocka_unit_test(test_fit_lets_fresh_data_not_jump),
         cmocka_unit_test(test_fit_noise_is_the_median_spread),
-        cmocka_unit_test(test_fit_tells_placements_apart),
         cmocka_unit_test(test_fit_writes_what_the_simulator_reads),
         cmocka_unit_test(test_fit_refuses_a_probe_without_a_time),
         cmocka_unit_test(test_fit_writes_no_profile_that_the_reader_refuses),
