@@ -50,9 +50,3 @@ void clab_host_quantize(size_t count, size_t block, const float *in, int8_t *out
             out[i] = quantize_one(in[i], scale);
     }
 }
-
-void clab_host_dequantize(size_t count, size_t block, const int8_t *in, const float *scales, float *out)
-{
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)in[i] * scales[i / block];
-}

@@ -41,9 +41,9 @@ static void copy_nontemporal(void *out, const void *in, size_t bytes)
         .name = NAME, .copy = clab_bytes_copy, .copy_nontemporal = copy_nontemporal, .set = clab_loops_set,     \
         .finish = finish, .time = time_work, .time_calls = time_no_calls, .reduce = clab_elements_reduce,       \
         .scale = clab_elements_scale, .fill = clab_host_fill, .check = clab_host_check, .cast = clab_host_cast, \
-        .quantize = clab_host_quantize, .dequantize = clab_host_dequantize, .gemm = GEMM,                       \
-        .add_bias = clab_loops_add_bias, .sum_rows = clab_loops_sum_rows, .relu = clab_loops_relu,              \
-        .relu_gradient = clab_loops_relu_gradient, .axpy = clab_loops_axpy, .squares = clab_loops_squares,      \
+        .quantize = clab_host_quantize, .gemm = GEMM, .add_bias = clab_loops_add_bias,                          \
+        .sum_rows = clab_loops_sum_rows, .relu = clab_loops_relu, .relu_gradient = clab_loops_relu_gradient,    \
+        .axpy = clab_loops_axpy, .squares = clab_loops_squares,                                                 \
     }
 
 const struct clab_device clab_device_cpu = CPU_DEVICE("cpu", clab_blas_gemm);

@@ -24,4 +24,3 @@ void clab_host_fill(const struct clab_random *random, int rank, uint64_t first, 
 size_t clab_host_check(const struct clab_expected *expected, const void *got);
 void clab_host_cast(enum clab_type from, const void *in, enum clab_type to, void *out, size_t count);
 void clab_host_quantize(size_t count, size_t block, const float *in, int8_t *out, float *scales);
-void clab_host_dequantize(size_t count, size_t block, const int8_t *in, const float *scales, float *out);

@@ -42,14 +42,14 @@ static const void *const reduce_kernels[] = {NCCL_KERNEL_TYPES(X)};
 #define X(type, name) [type] = (const void *)nccl_scale_##name,
 static const void *const scale_kernels[] = {NCCL_KERNEL_TYPES(X)};
 #undef X
-static const void *const other_kernels[] = {(const void *)nccl_fill,          (const void *)nccl_check,
-                                            (const void *)nccl_cast_f32_f16,  (const void *)nccl_cast_f32_bf16,
-                                            (const void *)nccl_cast_f16_f32,  (const void *)nccl_cast_bf16_f32,
-                                            (const void *)nccl_scales,        (const void *)nccl_quantize,
-                                            (const void *)nccl_dequantize,    (const void *)nccl_add_bias,
-                                            (const void *)nccl_sum_rows,      (const void *)nccl_relu,
-                                            (const void *)nccl_relu_gradient, (const void *)nccl_axpy,
-                                            (const void *)nccl_squares,       (const void *)nccl_sum};
+static const void *const other_kernels[] = {(const void *)nccl_fill,         (const void *)nccl_check,
+                                            (const void *)nccl_cast_f32_f16, (const void *)nccl_cast_f32_bf16,
+                                            (const void *)nccl_cast_f16_f32, (const void *)nccl_cast_bf16_f32,
+                                            (const void *)nccl_scales,       (const void *)nccl_quantize,
+                                            (const void *)nccl_add_bias,     (const void *)nccl_sum_rows,
+                                            (const void *)nccl_relu,         (const void *)nccl_relu_gradient,
+                                            (const void *)nccl_axpy,         (const void *)nccl_squares,
+                                            (const void *)nccl_sum};
 
 static int load(const void *const kernels[], size_t n)
 {
@@ -268,11 +268,6 @@ static void quantize(size_t count, size_t block, const float *in, int8_t *out, f
     LAUNCH(nccl_quantize, count, &count, &block, &in, &scales, &out);
 }
 
-static void dequantize(size_t count, size_t block, const int8_t *in, const float *scales, float *out)
-{
-    LAUNCH(nccl_dequantize, count, &count, &block, &in, &scales, &out);
-}
-
 static void gemm(const struct clab_gemm *g)
 {
     if (g->m * g->n == 0 || failed != CLAB_OK)
@@ -364,7 +359,6 @@ const struct clab_device nccl_device = {
     .check = check,
     .cast = cast,
     .quantize = quantize,
-    .dequantize = dequantize,
     .gemm = gemm,
     .add_bias = add_bias,
     .sum_rows = sum_rows,

@@ -372,13 +372,6 @@ extern "C" __global__ void nccl_quantize(size_t count, size_t block, const float
         out[i] = quantize_one(in[i], scales[i / block]);
 }
 
-extern "C" __global__ void nccl_dequantize(size_t count, size_t block, const int8_t *in, const float *scales,
-                                           float *out)
-{
-    for (size_t i = my_thread(); i < count; i += all_threads())
-        out[i] = (float)in[i] * scales[i / block];
-}
-
 // ---- a training step -----------------------------------------------------------------------------------------
 
 extern "C" __global__ void nccl_add_bias(size_t rows, size_t columns, const float *bias, float *y)

@@ -52,7 +52,6 @@ KERNEL void nccl_cast_bf16_f32(const void *in, void *out, size_t count);
 // The scales of nccl_quantize.
 KERNEL void nccl_scales(size_t count, size_t block, const float *in, float *scales);
 KERNEL void nccl_quantize(size_t count, size_t block, const float *in, const float *scales, int8_t *out);
-KERNEL void nccl_dequantize(size_t count, size_t block, const int8_t *in, const float *scales, float *out);
 
 KERNEL void nccl_add_bias(size_t rows, size_t columns, const float *bias, float *y);
 KERNEL void nccl_sum_rows(size_t rows, size_t columns, const float *y, int add, float *sums);

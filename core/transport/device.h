@@ -64,11 +64,10 @@ struct clab_device {
     // out = in, rounded to nearest even. One of the types is CLAB_F32, the other CLAB_F16 or CLAB_BF16.  in, out:
     // (count)
     void (*cast)(enum clab_type from, const void *in, enum clab_type to, void *out, size_t count);
-    // Floats as int8 with one scale per `block` of them, with an error of at most half a scale
-    // (core/base/numbers/quantize.h); and back.
-    //   float: (count); int8: (count); scales: (count / block, rounded up); block > 0
+    // Floats as int8 with one scale per `block` of them: code times scale is at most half a scale away
+    // (core/base/numbers/quantize.h).
+    //   in, out: (count); scales: (count / block, rounded up); block > 0
     void (*quantize)(size_t count, size_t block, const float *in, int8_t *out, float *scales);
-    void (*dequantize)(size_t count, size_t block, const int8_t *in, const float *scales, float *out);
 
     // A training step.
     // c = a b. The order of its sums is the device's.

@@ -140,11 +140,6 @@ static void quantize(size_t count, size_t block, const float *in, int8_t *out, f
     cpu->quantize(count, block, only_far(in, count), only_far(out, count), only_far(scales, count));
 }
 
-static void dequantize(size_t count, size_t block, const int8_t *in, const float *scales, float *out)
-{
-    cpu->dequantize(count, block, only_far(in, count), only_far(scales, count), only_far(out, count));
-}
-
 static void gemm(const struct clab_gemm *g)
 {
     struct clab_gemm here = *g;
@@ -199,7 +194,6 @@ static __attribute__((constructor)) void fill(void)
     device.check = check;
     device.cast = cast;
     device.quantize = quantize;
-    device.dequantize = dequantize;
     device.gemm = gemm;
     device.add_bias = add_bias;
     device.sum_rows = sum_rows;
