@@ -93,13 +93,11 @@ static void multiply_all(void (*look)(const struct clab_gemm *))
 
 static void test_products_agree_with_float64_within_the_bound_of_any_order(void **state)
 {
-    (void)state;
     multiply_all(assert_right);
 }
 
 static void test_loops_multiply_as_one_addition_after_another(void **state)
 {
-    (void)state;
     device = &clab_device_plain;
     multiply_all(assert_one_after_another);
 }
@@ -156,7 +154,6 @@ static float stepped(float from, float to)
 
 static void test_a_step_of_sgd_rounds_product_and_sum(void **state)
 {
-    (void)state;
     try_pairs(step, stepped);
 }
 
@@ -167,25 +164,21 @@ static float passed(float from, float gradient)
 
 static void test_a_gradient_passes_where_relu_did(void **state)
 {
-    (void)state;
     try_pairs(device->relu_gradient, passed);
 }
 
 static void rectify(size_t count, const float *unused, float *to)
 {
-    (void)unused;
     device->relu(count, to);
 }
 
 static float rectified(float unused, float value)
 {
-    (void)unused;
     return value < 0 ? 0 : value;
 }
 
 static void test_relu_leaves_what_is_positive_or_no_number(void **state)
 {
-    (void)state;
     try_pairs(rectify, rectified);
     const float nan = NAN;
     float *there = bring(&nan, sizeof nan, 0), back;
@@ -196,7 +189,6 @@ static void test_relu_leaves_what_is_positive_or_no_number(void **state)
 
 static void test_a_bias_is_added_to_every_row(void **state)
 {
-    (void)state;
     prepare();
     float *there = bring(y, sizeof y, 4);
     device->add_bias(ROWS, COLUMNS, bring(x, COLUMNS * sizeof *x, 0), there);
@@ -209,7 +201,6 @@ static void test_a_bias_is_added_to_every_row(void **state)
 // Of ROWS numbers, added in any order.
 static void test_rows_are_summed(void **state)
 {
-    (void)state;
     fill_floats(y, ALL, 6);
     fill_floats(x, COLUMNS, 7);
     for (int add = 0; add < 2; add++) {
@@ -235,7 +226,6 @@ static void test_rows_are_summed(void **state)
 // The squares are of float32 differences, added in float64: in any order to 1e-12.
 static void test_squares_are_summed_in_float64_with_their_gradient(void **state)
 {
-    (void)state;
     fill_floats(x, ALL, 8);
     fill_floats(y, ALL, 9);
     for (int n = 0; n < COUNTS; n++) {
@@ -258,7 +248,6 @@ static void test_squares_are_summed_in_float64_with_their_gradient(void **state)
 // As copy does, from any byte to any byte, and nothing beside: where nothing is streamed, and where there is something.
 static void test_bytes_are_copied_past_the_caches(void **state)
 {
-    (void)state;
     enum { EDGE = 65, MOST_BYTES = (1 << 20) + 4321, ROOM = EDGE + MOST_BYTES + EDGE };
     static const size_t sizes[] = {0, 1, 4095, (1 << 20) - 1, 1 << 20, MOST_BYTES};
     static unsigned char bytes[ROOM], back[ROOM], zeros[ROOM];
@@ -284,7 +273,6 @@ static void work(void *of)
 
 static void test_work_is_timed(void **state)
 {
-    (void)state;
     const double seconds = device->time(work, take(sizeof x));
     assert_true(seconds >= 0 && seconds < 60);
 }
@@ -292,7 +280,6 @@ static void test_work_is_timed(void **state)
 // More than the least that a backend for GPUs has of its library, which may unmap it at once.
 static void test_memory_may_be_freed_while_it_is_used(void **state)
 {
-    (void)state;
     enum { BYTES = 4 << 20 };
     const struct clab_random random = {.seed = 1, .type = CLAB_F32, .nranks = 1};
     void *const memory = take(BYTES);

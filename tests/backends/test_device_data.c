@@ -38,7 +38,6 @@ static uint64_t split_mix(uint64_t state)
 // Its published sequence from the seed 1234567.
 static void test_the_generator_is_split_mix(void **state)
 {
-    (void)state;
     static const uint64_t expected[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u};
     for (uint64_t i = 0; i < 3; i++)
         assert_true(clab_random_hash(1234567, i + 1) == expected[i] &&
@@ -77,7 +76,6 @@ static void try_fill(const struct clab_random *random, int rank, uint64_t first,
 
 static void test_a_fill_has_the_bits_that_are_described(void **state)
 {
-    (void)state;
     static const uint64_t firsts[] = {0, 1, 6, 509, ((uint64_t)1 << 40) + 3};
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
         for (int f = 0; f < 5; f++)
@@ -203,7 +201,6 @@ static void try_reduce(enum clab_type type, enum clab_op op, size_t count, const
 
 static void test_reductions_have_the_bits_of_the_reference(void **state)
 {
-    (void)state;
     static const size_t places[][3] = {{0, 0, 0}, {1, 1, 1}, {3, 3, 3}, {0, 1, 0}, {1, 0, 2}};
     prepare();
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
@@ -228,7 +225,6 @@ static void try_scale(enum clab_type type, size_t count, size_t place, int divis
 
 static void test_quotients_have_the_bits_of_the_reference(void **state)
 {
-    (void)state;
     static const int divisors[] = {1, 3, 8, 1000};
     prepare();
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
@@ -269,7 +265,6 @@ static void try_check(const struct clab_expected *e, size_t place)
 
 static void test_a_check_finds_the_one_wrong_element(void **state)
 {
-    (void)state;
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
         for (enum clab_op op = 0; op < CLAB_OP_COUNT; op++)
             for (int nranks = 3; nranks <= 20; nranks += 17)
@@ -285,7 +280,6 @@ static void test_a_check_finds_the_one_wrong_element(void **state)
 // Of four windows the first, the last, and one in three of the others; all of an untouched result is wrong.
 static void test_a_check_looks_at_windows_and_both_ends(void **state)
 {
-    (void)state;
     struct clab_expected e = {.random = {.seed = 5, .type = CLAB_F32, .nranks = 2},
                               .rank = CLAB_ALL_RANKS,
                               .count = CHECKED,
@@ -352,7 +346,6 @@ static void try_narrowing(struct format *f, size_t place)
 
 static void test_casts_round_to_nearest_even(void **state)
 {
-    (void)state;
     for (size_t place = 0; place < 2; place++) {
         try_widening(&f16, place);
         try_widening(&bf16, place);
@@ -398,7 +391,6 @@ static void try_quantize(const float *given, size_t count, size_t block)
 
 static void test_quantized_floats_are_within_half_a_scale(void **state)
 {
-    (void)state;
     static float given[MOST];
     fill_floats(given, MOST, 11);
     for (size_t i = 0; i < MOST; i++)
@@ -413,7 +405,6 @@ static void test_quantized_floats_are_within_half_a_scale(void **state)
 
 static void test_a_block_with_an_infinity_has_the_scale_nan(void **state)
 {
-    (void)state;
     const float given[] = {1, INFINITY, 2, 3, NAN, 4, 5, -6};
     float scales[4];
     float *const there = take(sizeof scales);
@@ -426,7 +417,6 @@ static void test_a_block_with_an_infinity_has_the_scale_nan(void **state)
 
 static void test_bytes_are_set_and_copied_from_and_to_anywhere(void **state)
 {
-    (void)state;
     static unsigned char bytes[5000], back[5000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 7);
@@ -445,7 +435,6 @@ static void test_bytes_are_set_and_copied_from_and_to_anywhere(void **state)
 
 static void wait_for_nothing(void *of)
 {
-    (void)of;
 }
 
 // A kernel fails on memory that nobody may touch, and with it the GPU of this process. A driver may let GPUs use the
@@ -465,7 +454,6 @@ static void lose_the_device(void)
 
 static void test_a_device_that_fails_says_so_once_and_tells(void **state)
 {
-    (void)state;
     struct capture capture = capture_begin(STDERR_FILENO);
     lose_the_device();
     assert_one_line_with(capture_end(capture), "CUDA: ");

@@ -33,7 +33,6 @@ static int write_network(void **state)
 
 static int remove_network(void **state)
 {
-    (void)state;
     return unlink(getenv("CLAB_EMULATE"));
 }
 
@@ -118,7 +117,6 @@ static void assert_takes(double seconds, double expected)
 
 static void test_messages_take_the_networks_time(void **state)
 {
-    (void)state;
     needs_inih();
     assert_int_equal(run_work(2, time_both), 0);
     assert_takes(told->seconds[0], 2 * takes(2));
@@ -145,7 +143,6 @@ static double trips_on(const char *name)
 // Nearly every message that leaves a node is lost, and is sent again after a time that no busy machine explains.
 static void test_only_what_leaves_a_node_is_lost(void **state)
 {
-    (void)state;
     needs_inih();
     char slow[256];
     snprintf(slow, sizeof slow, "%s+loss=99%%:50ms", getenv("CLAB_EMULATE"));
@@ -162,7 +159,6 @@ static int send_one_and_leave(struct clab_comm *comm, int rank)
 // It is on the wire for longer than the last words of who has left are waited for.
 static void test_the_last_message_of_who_leaves_arrives(void **state)
 {
-    (void)state;
     needs_inih();
     char slow[256];
     snprintf(slow, sizeof slow, "%s+loss=99%%:1s", getenv("CLAB_EMULATE"));
@@ -196,7 +192,6 @@ static int time_beside_a_long_message(struct clab_comm *comm, int rank)
 // The long message takes 36 ms on this network, and a short one 35 us. Where others have the cores, it is tried again.
 static void test_a_short_message_arrives_while_a_long_one_is_under_way(void **state)
 {
-    (void)state;
     needs_inih();
     const double start = clab_now();
     do
@@ -240,7 +235,6 @@ static void test_deliveries_take_the_simulators_time(void **state)
 {
     static const char *const nets[] = {"10gbe", "1gbe", "pcie4", "superpod-h100"};
     static const size_t sizes[] = {8, 100000, 4 << 20};
-    (void)state;
     needs_inih();
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -271,7 +265,6 @@ static int wait_a_lot(struct clab_comm *comm, int rank)
 
 static void test_who_waits_leaves_the_core_free(void **state)
 {
-    (void)state;
     needs_inih();
     assert_int_equal(run_work(2, wait_a_lot), 0);
     for (int rank = 0; rank < 2; rank++)
@@ -283,7 +276,6 @@ static int compute_meanwhile(struct clab_comm *comm, int rank)
 {
     const double work = takes(4 * LONG); // as long as the message
     struct clab_work *sum;
-    (void)rank;
     CLAB_TRY(clab_allreduce_start(comm, in, out, 4 * LONG, CLAB_F32, CLAB_SUM, &sum));
     for (const double start = clab_now(); clab_now() - start < work;)
         ;
@@ -299,7 +291,6 @@ static int time_overlap(struct clab_comm *comm, int rank)
 
 static void test_compute_hides_what_is_on_the_wire(void **state)
 {
-    (void)state;
     needs_inih();
     assert_int_equal(run_work(2, time_overlap), 0);
     const double alone = takes(4 * LONG);
@@ -332,7 +323,6 @@ static int sum_by_all(struct clab_comm *comm, int rank)
 
 static void test_results_are_right_by_every_algorithm(void **state)
 {
-    (void)state;
     needs_inih();
     assert_int_equal(run_work(5, sum_by_all), 0);
     for (int rank = 0; rank < 5; rank++)
@@ -341,7 +331,6 @@ static void test_results_are_right_by_every_algorithm(void **state)
 
 static void test_an_unknown_network_is_refused(void **state)
 {
-    (void)state;
     needs_inih();
     char *path = strdup(getenv("CLAB_EMULATE"));
     setenv("CLAB_EMULATE", "no-such-net", 1);

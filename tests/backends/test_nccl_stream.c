@@ -50,7 +50,6 @@ static int chain(struct clab_comm *comm, int rank)
 {
     static float values[4];
     struct clab_work *works[3];
-    (void)rank;
     values[0] = 1;
     for (int i = 0; i < 3; i++)
         CLAB_TRY(clab_allreduce_start(comm, &values[i], &values[i + 1], 1, CLAB_F32, CLAB_SUM, &works[i]));
@@ -61,7 +60,6 @@ static int chain(struct clab_comm *comm, int rank)
 
 static int give_a_stream(struct clab_comm *comm, int rank)
 {
-    (void)rank;
     const bool is_gpu = !strcmp(clab_job_backend(clab_comm_job(comm)), "nccl");
     CLAB_TRY(clab_comm_set_stream(comm, NULL));
     if (!is_gpu && clab_comm_set_stream(comm, comm) != CLAB_EUNSUPPORTED)
@@ -79,25 +77,21 @@ static void assert_all_right(act_fn what)
 
 static void test_many_works_are_done_in_the_order_of_their_starts(void **state)
 {
-    (void)state;
     assert_all_right(sum_many);
 }
 
 static void test_a_schedule_waits_for_natives_and_they_for_it(void **state)
 {
-    (void)state;
     assert_all_right(mix);
 }
 
 static void test_a_sum_of_a_sum_that_is_under_way(void **state)
 {
-    (void)state;
     assert_all_right(chain);
 }
 
 static void test_a_backend_without_streams_says_so(void **state)
 {
-    (void)state;
     assert_all_right(give_a_stream);
 }
 

@@ -86,7 +86,6 @@ static int cross(struct clab_comm *comm, int rank)
 
 static void test_first_messages_of_two_communicators_come_in_any_order(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, cross, "2s", 0);
     for (int rank = 0; rank < 2; rank++)
         if (told->values[rank] != CLAB_OK)
@@ -95,32 +94,27 @@ static void test_first_messages_of_two_communicators_come_in_any_order(void **st
 
 static void test_first_messages_to_a_rank_that_does_not_come_have_a_deadline(void **state)
 {
-    (void)state;
     const char *text = run_all(4, just_act, miss_first_messages, "1s", 0);
     assert_all_answer(CLAB_ETIMEOUT, 0, 4, 1, told->moment + TIMEOUT, text);
 }
 
 static void test_first_messages_to_a_rank_that_has_died_end(void **state)
 {
-    (void)state;
     assert_lost(die_before_first_messages);
 }
 
 static void test_lanes_end_where_a_rank_has_died(void **state)
 {
-    (void)state;
     assert_lost(die_before_lanes);
 }
 
 static void test_a_communicator_ends_where_a_rank_has_died(void **state)
 {
-    (void)state;
     assert_lost(die_before_a_communicator);
 }
 
 static void test_those_that_are_left_go_on(void **state)
 {
-    (void)state;
     assert_lost(go_on_without_the_lost);
 }
 

@@ -16,7 +16,6 @@
 
 static void test_numbers_wrap(void **state)
 {
-    (void)state;
     assert_int_equal(ofi_ahead(5, 5), 0);
     assert_int_equal(ofi_ahead(7, 5), 2);
     assert_int_equal(ofi_ahead(5, 7), -2);
@@ -27,7 +26,6 @@ static void test_numbers_wrap(void **state)
 
 static void test_immediate_data_keep_call_and_bytes(void **state)
 {
-    (void)state;
     const size_t bytes = (UINT64_C(1) << 48) - 1;
     assert_int_equal(ofi_immediate_bytes(ofi_immediate(0xffff, bytes)), bytes);
     assert_int_equal(ofi_immediate_call(ofi_immediate(0xffff, bytes)), 0xffff);
@@ -37,7 +35,6 @@ static void test_immediate_data_keep_call_and_bytes(void **state)
 
 static void test_endpoints_share_no_tags(void **state)
 {
-    (void)state;
     struct ofi_key first, second;
     const uint64_t one = ofi_mark(1, 64), other = ofi_mark(2, 64);
     assert_int_not_equal(one, other);
@@ -109,7 +106,6 @@ static void assert_bounded(enum how_early what, int first, int most, int last, c
 
 static void test_heads_that_are_kept_are_bounded(void **state)
 {
-    (void)state;
     const char words[] = "rank 1 has sent a message twice, or more messages than it may";
     assert_bounded(EAGER, 0, OFI_WINDOW, OFI_WINDOW, words);
     assert_bounded(EAGER, OFI_NUMBERS - 3, OFI_WINDOW, OFI_NUMBERS - 3 + OFI_WINDOW, words);
@@ -120,7 +116,6 @@ static void test_heads_that_are_kept_are_bounded(void **state)
 
 static void test_readies_that_are_kept_are_bounded(void **state)
 {
-    (void)state;
     const char words[] = "rank 1 has been ready for a message twice, or for one that is too far ahead";
     assert_bounded(READIES, 0, OFI_AHEAD, OFI_AHEAD, words);
     assert_bounded(READIES, OFI_NUMBERS - 3, OFI_AHEAD, OFI_NUMBERS - 3 + OFI_AHEAD, words);
@@ -174,7 +169,6 @@ static int broadcast_and_leave(struct clab_job *job, size_t bytes, int late_ms)
 static int leave_at_once(int rank)
 {
     struct clab_job *job;
-    (void)rank;
     if (open_job(&job))
         return 12;
     const int status = broadcast_and_leave(job, 3000, 30);
@@ -184,7 +178,6 @@ static int leave_at_once(int rank)
 
 static void test_what_a_rank_sent_before_it_left_arrives(void **state)
 {
-    (void)state;
     for (int i = 0, n = number_from("CLAB_OFI_JOBS", 3); i < n; i++)
         assert_job("ofi", 3, leave_at_once);
 }
@@ -204,7 +197,6 @@ static int open_and_close(int rank)
 
 static void test_communicators_are_closed_at_once(void **state)
 {
-    (void)state;
     assert_job("ofi", 2, open_and_close);
     assert_job("ofi", 5, open_and_close);
 }
@@ -234,7 +226,6 @@ static int send_before_anybody_receives(struct clab_comm *comm, int rank)
 
 static void test_messages_that_nobody_receives_yet_hold_up_no_collective(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, send_before_anybody_receives);
 }
 
@@ -253,7 +244,6 @@ static int send_nothing_of_nowhere(struct clab_comm *comm, int rank)
 
 static void test_messages_without_bytes_have_no_place(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, send_nothing_of_nowhere);
 }
 
@@ -274,7 +264,6 @@ static int send_one_way(struct clab_comm *comm, int rank)
 
 static void test_a_lane_may_be_used_one_way(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, send_one_way);
 }
 
@@ -331,7 +320,6 @@ static int give_up_a_receive(struct clab_job *job)
 static int open_and_give_up(int rank)
 {
     struct clab_job *job;
-    (void)rank;
     if (open_job(&job))
         return 11;
     const int status = give_up_a_receive(job);
@@ -341,7 +329,6 @@ static int open_and_give_up(int rank)
 
 static void test_a_receive_that_is_given_up_is_registered_no_longer(void **state)
 {
-    (void)state;
     setenv("CLAB_OFI_REGISTER", "1", 1);
     assert_job("ofi", 2, open_and_give_up);
     unsetenv("CLAB_OFI_REGISTER");
@@ -352,7 +339,6 @@ static void test_a_receive_that_is_given_up_is_registered_no_longer(void **state
 static int only_open(int rank)
 {
     struct clab_job *job;
-    (void)rank;
     const int err = open_job(&job);
     if (!err)
         clab_job_close(job);
@@ -374,13 +360,11 @@ static void assert_refused(const char *variable, const char *value, const char *
 
 static void test_an_unknown_provider_is_refused(void **state)
 {
-    (void)state;
     assert_refused("CLAB_PROVIDER", "carrier-pigeon", "'carrier-pigeon': libfabric ");
 }
 
 static void test_an_unknown_interface_is_refused(void **state)
 {
-    (void)state;
     assert_refused("CLAB_INTERFACE", "nowhere0",
                    "'nowhere0': no interface of that name or address is up, with a carrier, here");
     assert_refused("CLAB_INTERFACE", "203.0.113.77", "'203.0.113.77': no interface of that name or address");

@@ -207,7 +207,6 @@ static void assert_key_keeps_out(void (*attacker)(void), long enough, const char
 
 static int share_trial(void **state)
 {
-    (void)state;
     trial = mmap(NULL, sizeof *trial, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     setenv("CLAB_TIMEOUT", "20s", 1);
     return trial == MAP_FAILED;
@@ -215,25 +214,21 @@ static int share_trial(void **state)
 
 static void test_forged_messages_change_nothing(void **state)
 {
-    (void)state;
     assert_key_keeps_out(floods, REACHED, NULL, NULL);
 }
 
 static void test_forged_messages_change_nothing_in_registered_memory(void **state)
 {
-    (void)state;
     assert_key_keeps_out(floods, REACHED, NULL, "1");
 }
 
 static void test_forged_messages_change_nothing_over_rxm(void **state)
 {
-    (void)state;
     assert_key_keeps_out(sends_some_by_rxm, SOME, rxm, NULL);
 }
 
 static void test_messages_that_break_off_use_nothing_up(void **state)
 {
-    (void)state;
     assert_key_keeps_out(attacker_breaks_off, 40, NULL, NULL);
 }
 
@@ -250,14 +245,12 @@ static void assert_nobody_connects(void (*attacker)(void), long enough, const ch
 
 static void test_nobody_connects_to_an_open_communicator(void **state)
 {
-    (void)state;
     assert_nobody_connects(attacker_crashes_libfabric, 4, NULL);
     assert_nobody_connects(attacker_crashes_libfabric, 4, rxm);
 }
 
 static void test_no_message_reaches_an_open_communicator(void **state)
 {
-    (void)state;
     assert_nobody_connects(floods, REACHED, NULL);
     assert_nobody_connects(sends_some_by_rxm, REACHED, rxm);
 }
@@ -265,7 +258,6 @@ static void test_no_message_reaches_an_open_communicator(void **state)
 // The last rank lets the others wait for its address until the attacker has connected with them.
 static void test_who_connects_while_a_communicator_opens_is_not_heard(void **state)
 {
-    (void)state;
     for (int i = 0, n = runs(); i < n; i++) {
         const char *text = run_trial(attacker_comes_early, 0, 5, RANKS - 1);
         assert_true(trial->targets[0].reached > 0);

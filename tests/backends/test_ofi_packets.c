@@ -30,7 +30,6 @@ static int open_packet(const void *packet, size_t bytes, struct ofi_lane *lanes)
 
 static void test_a_packet_is_opened(void **state)
 {
-    (void)state;
     static struct ofi_lane lanes[2 * CLAB_LANES];
     const uint64_t packet[] = {head_of(3, 0, 0, 7), 0x636261, head_of(0, 0, CLAB_LANES - 1, 65535),
                                head_of(9, 1, 0, 8), 1,        2};
@@ -59,7 +58,6 @@ static void assert_is_refused(const uint64_t packet[], size_t bytes)
 
 static void test_a_packet_that_is_none_is_refused(void **state)
 {
-    (void)state;
     const uint64_t packet[] = {head_of(9, 0, 0, 0), 0}, lane[] = {head_of(0, 0, CLAB_LANES, 0)};
     assert_is_refused(packet, 1);
     assert_is_refused(packet, 8);
@@ -70,7 +68,6 @@ static void test_a_packet_that_is_none_is_refused(void **state)
 // Such as without a thread: what joins a packet would stay there.
 static void test_nothing_joins_where_nothing_may_be_held(void **state)
 {
-    (void)state;
     const struct clab_transfer send = {.op = CLAB_SEND};
     struct ofi_domain domain = {.base.may_hold = true, .sending_since = clab_now() - 1, .sent_last = clab_now()};
     ofi_packets_note(&domain, &send, 1);
@@ -83,7 +80,6 @@ static void test_nothing_joins_where_nothing_may_be_held(void **state)
 // Else the thread would try again for ever, and other endpoints would not part from their peers.
 static void test_what_a_failed_endpoint_holds_is_not_tried_again(void **state)
 {
-    (void)state;
     struct ofi_domain domain = {.base.holds = true};
     struct ofi_endpoint failed = {.domain = &domain, .err = CLAB_EPEER, .packets_sent = 1}, other = {.domain = &domain};
     struct ofi_packet packet = {.endpoint = &failed};
@@ -100,13 +96,11 @@ static struct ofi_request *cancelled;
 
 static ssize_t read_queue(struct fid_cq *cq, void *entries, size_t n)
 {
-    (void)cq, (void)entries, (void)n;
     return cancelled ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
 static ssize_t read_cancelled(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-    (void)cq, (void)flags;
     *entry = (struct fi_cq_err_entry){.op_context = cancelled, .err = FI_ECANCELED};
     cancelled = NULL;
     return 1;
@@ -114,7 +108,6 @@ static ssize_t read_cancelled(struct fid_cq *cq, struct fi_cq_err_entry *entry, 
 
 static void test_a_packet_to_a_rank_that_has_left_is_free_again(void **state)
 {
-    (void)state;
     struct fi_ops_cq queue = {.size = sizeof queue, .read = read_queue, .readerr = read_cancelled};
     struct fid_cq cq = {.ops = &queue};
     struct ofi_domain domain = {.base.holds = true};
@@ -132,13 +125,11 @@ static void test_a_packet_to_a_rank_that_has_left_is_free_again(void **state)
 // A registrar that finds no memory.
 static int enter_nothing(void *of, const void *start, size_t bytes, void **handle_p)
 {
-    (void)of, (void)start, (void)bytes, (void)handle_p;
     return CLAB_ENOMEM;
 }
 
 static void test_without_memory_for_packets_a_message_goes_by_itself(void **state)
 {
-    (void)state;
     struct ofi_peer peer = {0};
     struct ofi_domain domain = {.registers = true};
     struct ofi_endpoint e = {.domain = &domain, .peers = &peer};
@@ -153,7 +144,6 @@ static void test_without_memory_for_packets_a_message_goes_by_itself(void **stat
 
 static void test_what_a_closed_endpoint_holds_is_tried_again(void **state)
 {
-    (void)state;
     struct fi_ops_cq queue = {.size = sizeof queue, .read = read_queue, .readerr = read_cancelled};
     struct fid_cq cq = {.ops = &queue};
     struct ofi_domain domain = {.base.holds = true};
@@ -206,7 +196,6 @@ static bool have_cores(int nranks)
 
 static void test_messages_of_all_sizes_arrive_whole(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, stream_all_sizes);
     assert_true(told->values[0] > 0 || !have_cores(2)); // else nothing was tested
     assert_int_equal(told->values[1], 0);
@@ -261,7 +250,6 @@ static int stream_and_compute(struct clab_comm *comm, int rank)
 
 static void test_the_last_arrive_while_the_sender_computes(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, stream_and_compute);
     assert_true(told->values[0] > 0 || !have_cores(2));
 }
@@ -296,7 +284,6 @@ static int queue_and_compute(struct clab_comm *comm, int rank)
 
 static void test_the_last_arrive_that_began_in_a_wait(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, queue_and_compute);
     assert_true(told->values[0] > 0 || !have_cores(2));
 }
@@ -320,7 +307,6 @@ static int stream_and_create(struct clab_comm *comm, int rank)
 
 static void test_the_last_arrive_while_the_sender_makes_a_communicator(void **state)
 {
-    (void)state;
     assert_work("ofi", 2, stream_and_create);
 }
 
@@ -336,14 +322,12 @@ static int stream_and_leave(struct clab_comm *comm, int rank)
 
 static void test_the_last_arrive_although_the_sender_leaves(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_work("ofi", 2, stream_and_leave);
 }
 
 static void test_nothing_is_held_where_the_user_says_so(void **state)
 {
-    (void)state;
     setenv("CLAB_PACKETS", "off", 1);
     assert_work("ofi", 2, stream_and_leave);
     assert_int_equal(told->values[0], 0);

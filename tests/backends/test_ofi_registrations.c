@@ -22,7 +22,6 @@ static char memory[4096];
 
 static int enter(void *of, const void *start, size_t bytes, void **handle_p)
 {
-    (void)bytes;
     assert_ptr_equal(of, &fake);
     if (fake.refuse)
         return fake.refuse;
@@ -41,7 +40,6 @@ static void leave(void *of, void *handle)
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     ofi_registrations_init(&all, (struct ofi_registrar){&fake, enter, leave});
     return 0;
@@ -49,7 +47,6 @@ static int begin(void **state)
 
 static void test_memory_that_is_held_is_registered_once(void **state)
 {
-    (void)state;
     struct ofi_registration *first, *second;
     for (int i = 3; i >= 0; i--) // in no order
         assert_int_equal(ofi_registrations_hold(&all, memory + 1024 * i, 1024), CLAB_OK);
@@ -69,7 +66,6 @@ static void test_memory_that_is_held_is_registered_once(void **state)
 
 static void test_other_memory_is_registered_while_it_is_used(void **state)
 {
-    (void)state;
     struct ofi_registration *whole, *part, *across;
     assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
     assert_int_equal(ofi_registrations_use(&all, memory + 2048, 1000, &whole), CLAB_OK);
@@ -93,7 +89,6 @@ static void test_other_memory_is_registered_while_it_is_used(void **state)
 
 static void test_memory_that_is_let_go_stays_registered_until_it_is_dropped(void **state)
 {
-    (void)state;
     struct ofi_registration *used;
     assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
     assert_int_equal(ofi_registrations_use(&all, memory, 1024, &used), CLAB_OK);
@@ -107,7 +102,6 @@ static void test_memory_that_is_let_go_stays_registered_until_it_is_dropped(void
 
 static void test_what_is_added_is_registered_though_it_is_held(void **state)
 {
-    (void)state;
     struct ofi_registration *added, *used;
     assert_int_equal(ofi_registrations_hold(&all, memory, 1024), CLAB_OK);
     assert_int_equal(ofi_registrations_add(&all, memory + 64, 64, &added), CLAB_OK);
@@ -127,7 +121,6 @@ static void test_what_is_added_is_registered_though_it_is_held(void **state)
 
 static void test_a_registrar_may_refuse(void **state)
 {
-    (void)state;
     struct ofi_registration *used = NULL;
     fake.refuse = CLAB_ESYS;
     assert_int_equal(ofi_registrations_hold(&all, memory, 64), CLAB_ESYS);

@@ -32,7 +32,6 @@ static long sleeps_in(double seconds, bool crowded)
 // A sleep takes 0.1 ms, which is above 1/200 of a wait until 20 ms.
 static void test_a_wait_of_milliseconds_is_not_rounded_up_by_sleeps(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_int_equal(sleeps_in(15e-3, false), 0);
 }
@@ -40,7 +39,6 @@ static void test_a_wait_of_milliseconds_is_not_rounded_up_by_sleeps(void **state
 // On a busy machine the yields before the first sleep take seconds, since each gives the core away.
 static void test_a_long_wait_sleeps(void **state)
 {
-    (void)state;
     const struct clab_bootstrap boot = {0};
     const long before = sleeps();
     const double end = clab_now() + 20;
@@ -51,7 +49,6 @@ static void test_a_long_wait_sleeps(void **state)
 
 static void test_a_wait_sleeps_soon_where_no_core_is_free(void **state)
 {
-    (void)state;
     const struct clab_bootstrap boot = {.crowded = true};
     const long before = sleeps();
     for (unsigned fruitless = 0; fruitless < YIELDS + 20; fruitless++)

@@ -216,7 +216,6 @@ static void two_calls(void)
 
 static void test_calls_last_as_long_as_their_channels(void **state)
 {
-    (void)state;
     needs_jansson();
     for (int v = 4; v <= 5; v++) {
         int n;
@@ -261,7 +260,6 @@ static void messages_and_others(void)
 
 static void test_messages_name_their_peer_and_unseen_calls_say_so(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     run(messages_and_others, 5);
@@ -298,7 +296,6 @@ static void many_calls(void)
 
 static void test_the_last_calls_are_kept_in_bounded_memory(void **state)
 {
-    (void)state;
     needs_jansson();
     struct trace_file *file;
     struct trace_process *p;
@@ -345,7 +342,6 @@ static void nonsense(void)
 
 static void test_nothing_that_it_is_called_with_crashes_it(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     run(nonsense, 5);
@@ -370,7 +366,6 @@ static void not_asked(void)
 
 static void test_nothing_is_kept_unless_it_is_asked_for(void **state)
 {
-    (void)state;
     run(not_asked, 5);
     run(not_asked, 4);
     assert_int_equal(folder_entries(0), 0);
@@ -393,7 +388,6 @@ static void without_finalize(void)
 
 static void test_the_file_is_written_at_the_end_of_a_process(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     run(without_finalize, 5);
@@ -436,7 +430,6 @@ static void several(void)
 
 static void test_ranks_and_threads_of_a_process_share_a_file(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     run(several, 5);

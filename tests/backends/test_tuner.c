@@ -89,7 +89,6 @@ static void check_rows(int version)
 
 static void test_every_row_of_a_table_is_answered_as_it_says(void **state)
 {
-    (void)state;
     write_rows();
     check_rows(5);
     check_rows(4);
@@ -97,7 +96,6 @@ static void test_every_row_of_a_table_is_answered_as_it_says(void **state)
 
 static void test_rows_are_for_their_nodes_ranks_and_sizes(void **state)
 {
-    (void)state;
     use(table_of("allreduce,100,200,tree,ll,4,2,16\nallreduce,0,-1,nvls,simple,-1,1,-1\n"));
     void *context = begin(5, 16, 2, take_log);
     assert_answer(ask(context, ALLREDUCE, 99, 0), RING, SIMPLE, 0);
@@ -116,7 +114,6 @@ static void test_rows_are_for_their_nodes_ranks_and_sizes(void **state)
 // Groups and registered buffers.
 static void test_rows_are_for_their_groups_and_buffers(void **state)
 {
-    (void)state;
     static const int calls[][3] = {{1, 0, RING}, {2, 0, TREE}, {2, 1, PAT}};
     use(table_of("allgather,0,-1,tree,ll,-1,-1,-1,2,0\nallgather,0,-1,pat,ll,-1,-1,-1,-1,1\n"));
     void *context = begin(5, 8, 1, take_log);
@@ -143,7 +140,6 @@ static void test_rows_are_for_their_groups_and_buffers(void **state)
 // A log of 64 lines of code must not be as long as a training.
 static void test_what_is_chosen_is_said_once_for_a_size(void **state)
 {
-    (void)state;
     use(table_of("allreduce,0,1023,tree,ll,-1,-1,-1\nallreduce,1024,-1,ring,ll128,2,-1,-1\n"));
     clear_log();
     void *context = begin(5, 8, 1, take_log);
@@ -167,7 +163,6 @@ static void test_what_is_chosen_is_said_once_for_a_size(void **state)
 
 static void test_what_nccl_has_not_got_falls_back_and_says_so(void **state)
 {
-    (void)state;
     const unsigned no_tree_ll = 1u << LL, no_ring_ll = 1u << (PROTOCOLS * RING + LL);
     use(table_of("allreduce,0,-1,tree,ll,-1,-1,-1\nallreduce,0,-1,ring,ll,-1,-1,-1\n"));
     void *context = begin(5, 8, 1, take_log);
@@ -187,7 +182,6 @@ static void test_what_nccl_has_not_got_falls_back_and_says_so(void **state)
 
 static void test_nothing_that_it_is_called_with_crashes_it(void **state)
 {
-    (void)state;
     float costs[ALGORITHMS][PROTOCOLS] = {{1}};
     int channels = 0;
     use(table_of("allreduce,0,-1,pat,simple,7,-1,-1\n"));
@@ -230,7 +224,6 @@ static void check_bounds(void *context, int algorithms, int protocols)
 
 static void test_a_table_of_any_shape_is_kept_within(void **state)
 {
-    (void)state;
     use(table_of("allreduce,0,-1,nvls_tree,ll128,3,-1,-1\n"));
     void *context = begin(5, 8, 1, take_log);
     for (int algorithms = 1; algorithms <= 12; algorithms++)
@@ -244,7 +237,6 @@ static void test_a_table_of_any_shape_is_kept_within(void **state)
 
 static void test_communicators_have_tables_of_their_own(void **state)
 {
-    (void)state;
     use(table_of("allreduce,0,-1,tree,ll,-1,1,8\n"));
     void *first = begin(5, 8, 1, take_log);
     use(table_of("allreduce,0,-1,pat,ll,-1,2,16\n"));
@@ -264,7 +256,6 @@ static atomic_int nwrong;
 
 static void *work(void *unused)
 {
-    (void)unused;
     void *own = NULL;
     v5->init(&own, 1, 8, 1, take_log, NULL, NULL);
     for (int i = 0; i < 2000; i++) {
@@ -282,7 +273,6 @@ static void *work(void *unused)
 
 static void test_threads_may_ask_at_once(void **state)
 {
-    (void)state;
     pthread_t threads[4];
     use(table_of("allreduce,0,-1,tree,ll,-1,-1,-1\n"));
     clear_log();

@@ -6,7 +6,6 @@
 // That of the course material: it names neither nodes nor ranks.
 static void test_rows_of_six_fields_hold_for_any_and_are_warned_of(void **state)
 {
-    (void)state;
     use(table_of("# collective,minBytes,maxBytes,algorithm,protocol,channels\n"
                  "allreduce,0,98304,tree,ll,-1\nallreduce,98305,12582912,tree,ll128,-1\n"));
     clear_log();
@@ -21,7 +20,6 @@ static void test_rows_of_six_fields_hold_for_any_and_are_warned_of(void **state)
 
 static void test_words_are_known_as_others_write_them(void **state)
 {
-    (void)state;
     use(table_of("  AllReduce , 1K , 1M , NVLSTree , Simple , 0 , -1 , 8 \r\n"
                  "reduce_scatter,0,8,CollNetDirect,LL128,-1,1,8,-1\n"));
     void *context = begin(5, 8, 1, take_log);
@@ -35,7 +33,6 @@ static void test_words_are_known_as_others_write_them(void **state)
 // As spreadsheets and pandas write them: names without #.
 static void test_a_heading_is_accepted(void **state)
 {
-    (void)state;
     static const char *const files[] = {
         "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,gain\n"
         "allreduce,0,4096,tree,ll,-1,1,8,-1,-1,1.21\n",
@@ -55,7 +52,6 @@ static void test_a_heading_is_accepted(void **state)
 
 static void test_a_bad_file_is_said_in_a_line_and_nccl_chooses(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } files[] = {
@@ -110,7 +106,6 @@ static void assert_refused(const char *path, const char *says)
 
 static void test_what_is_no_table_is_refused_at_once(void **state)
 {
-    (void)state;
     char line[2000];
     memset(line, 'a', sizeof line);
     line[sizeof line - 1] = '\0';
@@ -122,7 +117,6 @@ static void test_what_is_no_table_is_refused_at_once(void **state)
 
 static void test_a_file_is_found_by_either_name_ours_first(void **state)
 {
-    (void)state;
     char first[64];
     snprintf(first, sizeof first, "%s/ours.csv", test_folder);
     FILE *file = fopen(first, "w");
@@ -150,7 +144,6 @@ static void test_a_file_is_found_by_either_name_ours_first(void **state)
 // Who has named a file wants to hear that it is of no use.
 static void test_a_bad_file_is_said_on_stderr_where_nccl_logs_nothing(void **state)
 {
-    (void)state;
     static const char *const silent_levels[] = {"", "VERSION", "none"};
     use("/nowhere");
     for (size_t i = 0; i < COUNT(silent_levels); i++) {

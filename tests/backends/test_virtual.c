@@ -32,7 +32,6 @@ static int send_and_answer(struct clab_comm *comm, int rank)
 
 static void test_messages_take_alpha_and_beta_each_way(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 2, send_and_answer), 0);
     assert_seconds(seen->end[0][0] - seen->start[0][0], 2 * NEAR);
     assert_seconds(seen->end[1][0] - seen->start[1][0], 2 * (NEAR + 8 * BYTE));
@@ -61,7 +60,6 @@ static int send_to_all(struct clab_comm *comm, int rank)
 
 static void test_messages_leave_a_port_one_after_another(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 4, send_to_all), 0);
     const double near = NEAR + 1000 * BYTE, far = FAR + 1000 * BYTE, began = seen->start[0][0];
     assert_seconds(seen->end[0][1], fmax(seen->start[0][1], began) + near);
@@ -100,7 +98,6 @@ static int work_meanwhile(struct clab_comm *comm, int rank)
 
 static void test_work_hides_behind_the_network(void **state)
 {
-    (void)state;
     static const double expected[] = {WIRE, WIRE, 8e-3, 2 * WIRE};
     assert_int_equal(run_on(easy, 2, work_meanwhile), 0);
     for (int i = 0; i < 4; i++)
@@ -126,7 +123,6 @@ static int work_and_meet(struct clab_comm *comm, int rank)
 
 static void test_stragglers_compute_slower_and_others_wait(void **state)
 {
-    (void)state;
     setenv("CLAB_STRAGGLE", "1=2.5", 1);
     const int status = run_on(easy, 2, work_and_meet);
     unsetenv("CLAB_STRAGGLE");
@@ -148,7 +144,6 @@ static int look_at_setup(struct clab_comm *comm, int rank)
 
 static void test_a_communicator_costs_what_is_assumed(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 4, look_at_setup), 0);
     for (int r = 0; r < 4; r++) {
         assert_seconds(seen->start[0][r], 4 * FAR); // two levels, up and down
@@ -181,7 +176,6 @@ static int make_many(struct clab_comm *comm, int rank)
 
 static void test_communicators_leave_no_pages_behind(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 4, make_many), 0);
     for (int r = 0; r < 4; r++) {
         assert_true(seen->end[0][r] > 0);
@@ -191,13 +185,11 @@ static void test_communicators_leave_no_pages_behind(void **state)
 
 static int count_samples(struct clab_comm *comm, int rank)
 {
-    (void)comm, (void)rank;
     return clab_samples(9) == 1 && clab_repeats(1, 1e-9) == 1 ? CLAB_OK : CLAB_EWRONG;
 }
 
 static void test_one_sample_is_enough(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 2, count_samples), 0);
     assert_int_equal(clab_samples(9), 9); // no job: the wall's clock
 }
@@ -215,7 +207,6 @@ static int call_different_things(struct clab_comm *comm, int rank)
 
 static void test_ranks_that_call_different_things_are_told(void **state)
 {
-    (void)state;
     needs_inih();
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_on(easy, 3, call_different_things);
@@ -237,7 +228,6 @@ static int die_or_wait(struct clab_comm *comm, int rank)
 
 static void test_the_death_of_a_rank_ends_the_others_call(void **state)
 {
-    (void)state;
     needs_inih();
     const struct capture err = capture_begin(STDERR_FILENO);
     const double start = clab_now();
@@ -251,13 +241,11 @@ static void test_the_death_of_a_rank_ends_the_others_call(void **state)
 
 static int nothing(struct clab_comm *comm, int rank)
 {
-    (void)comm, (void)rank;
     return CLAB_OK;
 }
 
 static void test_settings_that_can_not_be_are_refused(void **state)
 {
-    (void)state;
     needs_inih();
     static const struct {
         const char *net, *variable, *value, *expected;

@@ -69,7 +69,6 @@ static void assert_as_simulated(const struct clab_net *net, int i, int nranks, c
 
 static void test_collectives_take_the_simulators_time(void **state)
 {
-    (void)state;
     static const struct {
         const char *net;
         int nranks;
@@ -108,7 +107,6 @@ static int split_and_call(struct clab_comm *comm, int rank)
 
 static void test_communicators_are_priced_where_their_members_are(void **state)
 {
-    (void)state;
     const double sum = 32 / 1117e9;
     assert_int_equal(run_on("dgx-h100", 16, split_and_call), 0);
     for (int r = 0; r < 16; r++) {
@@ -121,7 +119,6 @@ static void test_communicators_are_priced_where_their_members_are(void **state)
 // time are busy at the same time.
 static void test_communicators_of_one_split_share_adapters(void **state)
 {
-    (void)state;
     const double sum = 32 / 1117e9;
     assert_int_equal(run_on("gcp-a3", 16, split_and_call), 0);
     for (int r = 0; r < 16; r++) {
@@ -170,14 +167,12 @@ static int ring_and_message(struct clab_comm *comm, int rank)
 
 static void test_bytes_between_hosts_are_counted(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 8, ring_and_message), 0);
 }
 
 // A rank's algorithm of two levels knows the hosts: with ranks in their order it is priced, and counted, by nodes of two.
 static int two_levels(struct clab_comm *comm, int rank)
 {
-    (void)rank;
     struct clab_job *job = clab_comm_job(comm);
     enum { COUNT = 64 };
     float in[COUNT] = {0}, out[COUNT];
@@ -188,7 +183,6 @@ static int two_levels(struct clab_comm *comm, int rank)
 
 static void test_two_levels_are_those_of_the_hosts(void **state)
 {
-    (void)state;
     assert_int_equal(run_on(easy, 8, two_levels), 0);
 }
 

@@ -50,7 +50,6 @@ static int read_text(const char *text, struct seen *seen)
 
 static void test_settings_come_in_order_with_section_and_line(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     assert_int_equal(read_text("; a remark\nx = 1\n[one]\n# another\ny = a b ; remark\n\n[two]\nz=3", &seen), CLAB_OK);
@@ -59,7 +58,6 @@ static void test_settings_come_in_order_with_section_and_line(void **state)
 
 static void test_an_empty_file_has_no_settings(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     assert_int_equal(read_text("", &seen), CLAB_OK);
@@ -68,7 +66,6 @@ static void test_an_empty_file_has_no_settings(void **state)
 
 static void test_a_malformed_line_is_named(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     const struct capture capture = capture_begin(STDERR_FILENO);
@@ -79,7 +76,6 @@ static void test_a_malformed_line_is_named(void **state)
 
 static void test_a_line_is_never_cut(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     char longest[256] = "x = ", longer[300];
@@ -94,7 +90,6 @@ static void test_a_line_is_never_cut(void **state)
 
 static void test_a_key_is_given_once_in_a_section(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     assert_int_equal(read_text("[one]\nx = 1\n[two]\nx = 1\n", &seen), CLAB_OK);
@@ -106,7 +101,6 @@ static void test_a_key_is_given_once_in_a_section(void **state)
 
 static void test_the_name_of_a_section_is_never_cut(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     char text[128], section[64] = "";
@@ -123,7 +117,6 @@ static void test_the_name_of_a_section_is_never_cut(void **state)
 
 static void test_what_follows_a_zero_byte_is_not_dropped(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const texts[] = {"x = 1\ny = 2%cz\n", "x = 1\ny = 2%cz"}; // the latter ends without a newline
     for (size_t i = 0; i < 2; i++) {
@@ -140,7 +133,6 @@ static void test_what_follows_a_zero_byte_is_not_dropped(void **state)
 // inih alone would take the third line for more of the value of x.
 static void test_indentation_means_nothing(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     assert_int_equal(read_text("[one]\nx = 1\n  y = 2\n\t[two]\n  z = 3\n  ", &seen), CLAB_OK);
@@ -149,7 +141,6 @@ static void test_indentation_means_nothing(void **state)
 
 static void test_a_refused_setting_ends_the_reading(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {.stop_at = 2};
     assert_int_equal(read_text("a = 1\nb = 2\nc = 3\n", &seen), CLAB_EINVAL);
@@ -158,7 +149,6 @@ static void test_a_refused_setting_ends_the_reading(void **state)
 
 static void test_what_can_not_be_read_is_named(void **state)
 {
-    (void)state;
     needs_inih();
     struct seen seen = {0};
     struct capture capture = capture_begin(STDERR_FILENO);

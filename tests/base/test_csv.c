@@ -20,7 +20,6 @@ static void write_text(const char *path, const char *text)
 
 static void test_results_are_read_as_they_were_written(void **state)
 {
-    (void)state;
     struct clab_csv data;
     write_text(folder_path("a.csv"), "# machine: a, b: c\n# a remark\nx,y\n1,\"two, \"\"2\"\"\"\n,last\n");
     assert_int_equal(clab_csv_load(folder_path("a.csv"), &data), CLAB_OK);
@@ -36,7 +35,6 @@ static void test_results_are_read_as_they_were_written(void **state)
 
 static void test_a_row_of_another_length_is_named(void **state)
 {
-    (void)state;
     struct clab_csv data;
     write_text(folder_path("b.csv"), "x,y\n1,2\n3\n");
     const struct capture capture = capture_begin(STDERR_FILENO);
@@ -57,7 +55,6 @@ static void assert_file_refused(const char *text, const char *expected)
 
 static void test_what_would_be_read_in_part_is_refused(void **state)
 {
-    (void)state;
     char wide[256] = "";
     for (int i = 0; i < 64; i++)
         strcat(wide, "c,");
@@ -69,14 +66,12 @@ static void test_what_would_be_read_in_part_is_refused(void **state)
 
 static void test_other_separators_are_named(void **state)
 {
-    (void)state;
     assert_file_refused("# a: b\nx;y\n1,5;2\n", "c.csv:2: semicolons separate its columns, but commas are expected");
     assert_file_refused("x\ty\n1\t2\n", "c.csv:1: tabs separate its columns, but commas are expected");
 }
 
 static void test_a_zero_byte_is_named_with_its_line(void **state)
 {
-    (void)state;
     char text[] = "x,y\n1,2\n3,\0\n";
     struct clab_csv data;
     const struct capture capture = capture_begin(STDERR_FILENO);
@@ -87,7 +82,6 @@ static void test_a_zero_byte_is_named_with_its_line(void **state)
 
 static void test_numbers_are_whole_cells(void **state)
 {
-    (void)state;
     char text[] = "\xef\xbb\xbf# a: b\r\nx,y\r\n1.5e3,2 us\r\n\r\n,-4\r\n";
     struct clab_csv data;
     assert_int_equal(clab_csv_parse(text, strlen(text), "d.csv", &data), CLAB_OK);
@@ -103,7 +97,6 @@ static void test_numbers_are_whole_cells(void **state)
 
 static void test_any_text_is_read_as_it_was_written(void **state)
 {
-    (void)state;
     static const struct clab_column columns[] = {CLAB_COLUMN(TEXT, "x"), CLAB_COLUMN(TEXT, "y")};
     struct clab_table table;
     struct clab_csv data;

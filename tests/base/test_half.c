@@ -67,21 +67,18 @@ static void check_all_narrowing(const struct format *f)
 
 static void test_every_half_is_widened_to_its_value(void **state)
 {
-    (void)state;
     check_widening(&f16);
     check_widening(&bf16);
 }
 
 static void test_floats_are_narrowed_to_the_nearest_half(void **state)
 {
-    (void)state;
     check_all_narrowing(&f16);
     check_all_narrowing(&bf16);
 }
 
 static void test_halves_have_their_well_known_patterns(void **state)
 {
-    (void)state;
     static const struct {
         float value;
         uint16_t f16, bf16;
@@ -98,7 +95,6 @@ static void test_halves_have_their_well_known_patterns(void **state)
 // A payload that is all in the bits that are cut must not turn a NaN into infinity, nor a full one into zero.
 static void test_a_nan_stays_a_nan_whatever_its_payload(void **state)
 {
-    (void)state;
     static const uint32_t nans[] = {0x7f800001, 0xff800001, 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7f80ffff, 0x7fbfffff};
     for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
         const uint16_t a = f16_narrow(float_of(nans[i])), b = bf16_narrow(float_of(nans[i]));

@@ -40,7 +40,6 @@ static void assert_refused(const char *path, const char *words, int expected)
 
 static void test_files_are_read_as_they_are(void **state)
 {
-    (void)state;
     const size_t most = clab_input_most(small), sizes[] = {0, 1, 4096, 65535, 65536, most - 1, most};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct clab_input input;
@@ -57,7 +56,6 @@ static void test_files_are_read_as_they_are(void **state)
 
 static void test_zero_bytes_are_bytes(void **state)
 {
-    (void)state;
     struct clab_input input;
     assert_int_equal(clab_input_open(file_of(3, '\0'), small, &input), CLAB_OK);
     assert_int_equal(input.bytes, 3);
@@ -67,7 +65,6 @@ static void test_zero_bytes_are_bytes(void **state)
 
 static void test_a_byte_too_many_is_refused(void **state)
 {
-    (void)state;
     assert_refused(file_of(clab_input_most(small) + 1, 'x'),
                    "file: larger than 1 MiB, the most that is read of a file of settings: name another file",
                    CLAB_EPARSE);
@@ -77,7 +74,6 @@ static void test_a_byte_too_many_is_refused(void **state)
 // A sparse file of a terabyte takes no room, and no time.
 static void test_a_huge_file_is_not_read(void **state)
 {
-    (void)state;
     const char *path = file_of(1, 'x');
     assert_int_equal(truncate(path, (off_t)1 << 40), 0);
     assert_refused(path, "larger than 1 MiB", CLAB_EPARSE);
@@ -85,7 +81,6 @@ static void test_a_huge_file_is_not_read(void **state)
 
 static void test_what_is_no_file_is_refused(void **state)
 {
-    (void)state;
     assert_refused("/dev/zero", "/dev/zero: it is a device, not a file", CLAB_ENOENT);
     assert_refused("/dev/full", "/dev/full: it is a device, not a file", CLAB_ENOENT);
     assert_refused("/", "/: Is a directory", CLAB_ENOENT);
@@ -122,7 +117,6 @@ static int read_pipe(size_t bytes, struct clab_input *input_p)
 
 static void test_a_pipe_is_read_to_its_end_but_for_the_bound(void **state)
 {
-    (void)state;
     struct clab_input input;
     assert_int_equal(read_pipe(100000, &input), CLAB_OK);
     assert_int_equal(input.bytes, 100000);
@@ -136,7 +130,6 @@ static void test_a_pipe_is_read_to_its_end_but_for_the_bound(void **state)
 // However large it is; what is no file is refused as by clab_input_open.
 static void test_a_stream_has_no_limit(void **state)
 {
-    (void)state;
     FILE *file;
     file = fopen(folder_path("log"), "w");
     assert_non_null(file);

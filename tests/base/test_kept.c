@@ -44,7 +44,6 @@ static void needs_the_kernel_s_count(void)
 
 static void test_who_shares_a_core_is_kept_from_it(void **state)
 {
-    (void)state;
     needs_the_kernel_s_count();
     stay_on_this_core();
     const pid_t other = fork();
@@ -63,7 +62,6 @@ static void test_who_shares_a_core_is_kept_from_it(void **state)
 
 static void test_a_child_counts_from_its_own_beginning(void **state)
 {
-    (void)state;
     needs_the_kernel_s_count();
     int status = 0;
     const double before = clab_now();

@@ -38,7 +38,6 @@ static void say_all(void)
 
 static void test_the_level_chooses_the_lines(void **state)
 {
-    (void)state;
     static const char *const lines = "commlab: error: e 1\ncommlab: warn: w\ncommlab: info: i\ncommlab: debug: d\n";
     static const struct {
         const char *level, *last;
@@ -62,7 +61,6 @@ static void say_as_rank(void)
 
 static void test_lines_are_signed_with_the_rank(void **state)
 {
-    (void)state;
     assert_string_equal(logged(NULL, say_as_rank), "commlab: error: rank 3: peer 1 is gone\ncommlab: error: nobody\n");
 }
 
@@ -73,7 +71,6 @@ static void quote_lines(void)
 
 static void test_a_message_is_one_line_whatever_it_quotes(void **state)
 {
-    (void)state;
     assert_string_equal(logged(NULL, quote_lines), "commlab: error: no algorithm `ri ng  `\n");
 }
 
@@ -94,7 +91,6 @@ static void say_what_both_find(void)
 
 static void test_an_error_that_all_share_is_said_once(void **state)
 {
-    (void)state;
     assert_string_equal(logged(NULL, say_what_both_find), "commlab: error: rank 0: no network 'moon'\n"
                                                           "commlab: error: rank 0: rank 0 of 2\n"
                                                           "commlab: warn: rank 0: slow\n"
@@ -116,7 +112,6 @@ static void say_many_lines(void)
 // More than are remembered: those are said twice, and none is lost.
 static void test_of_many_errors_that_all_share_none_is_lost(void **state)
 {
-    (void)state;
     const char *text = logged(NULL, say_many_lines);
     int lines = 0;
     for (; (text = strchr(text, '\n')); text++)
@@ -134,7 +129,6 @@ static void say_long(void)
 
 static void test_a_long_message_is_cut_and_the_next_is_whole(void **state)
 {
-    (void)state;
     const char *text = logged(NULL, say_long), *end = strchr(text, '\n');
     assert_int_equal(end + 1 - text, 4095); // fits PIPE_BUF
     assert_string_equal(end + 1, "commlab: error: next\n");
@@ -150,7 +144,6 @@ static void say_errno(void)
 
 static void test_errno_is_told_and_kept(void **state)
 {
-    (void)state;
     assert_string_equal(logged(NULL, say_errno), "commlab: error: net.conf: No such file or directory\n");
 }
 
@@ -170,7 +163,6 @@ static void say_held(void)
 
 static void test_a_held_error_is_said_by_who_held_it(void **state)
 {
-    (void)state;
     assert_string_equal(logged(NULL, say_held), "commlab: warn: a warning\ncommlab: error: out: again: first of two\n");
 }
 

@@ -18,7 +18,6 @@ static cpu_set_t affinity(void)
 
 static void test_the_facts_agree_with_the_system(void **state)
 {
-    (void)state;
     struct clab_machine m;
     clab_machine_read(&m);
     const cpu_set_t set = affinity();
@@ -34,7 +33,6 @@ static void test_the_facts_agree_with_the_system(void **state)
 
 static void test_a_manifest_holds_what_a_reader_needs(void **state)
 {
-    (void)state;
     static const char *const keys[] = {"date",     "machine", "caches",  "memory",   "kernel", "hypervisor",
                                        "governor", "load",    "vectors", "compiler", "flags",  "version", "commit"};
     struct clab_manifest manifest = {0};
@@ -67,7 +65,6 @@ static void assert_warning(struct clab_machine machine, int nranks, const char *
 
 static void test_a_quiet_machine_gets_no_warning(void **state)
 {
-    (void)state;
     assert_warning(quiet, 4, NULL);
     struct clab_machine m = quiet;
     m.load = 4.4; // others keep the cores busy that the ranks leave
@@ -78,7 +75,6 @@ static void test_a_quiet_machine_gets_no_warning(void **state)
 
 static void test_what_spoils_a_measurement_is_warned_of(void **state)
 {
-    (void)state;
     struct clab_machine m = quiet;
     assert_warning(m, 9, "9 ranks share 8 cores");
     assert_warning(m, 5, "5 ranks on 4 physical cores");
@@ -121,7 +117,6 @@ static int pin_in_child(int rank, int nranks, int *cpu_p)
 
 static void test_each_rank_gets_a_core_of_its_own(void **state)
 {
-    (void)state;
     const int cores = clab_machine_cores(NULL);
     cpu_set_t taken;
     CPU_ZERO(&taken);
@@ -135,7 +130,6 @@ static void test_each_rank_gets_a_core_of_its_own(void **state)
 
 static void test_more_ranks_than_cores_share_them_in_equal_blocks(void **state)
 {
-    (void)state;
     const int cores = clab_machine_cores(NULL);
     int before = -1, cpu;
     if (cores < 2) {
@@ -154,7 +148,6 @@ static void test_more_ranks_than_cores_share_them_in_equal_blocks(void **state)
 
 static void test_ranks_that_make_no_equal_blocks_stay_unpinned_without_a_word(void **state)
 {
-    (void)state;
     int cpu;
     const struct capture log = capture_begin(STDERR_FILENO);
     const int crowded = pin_in_child(0, clab_machine_cores(NULL) + 1, &cpu), outside = pin_in_child(1, 1, &cpu);

@@ -96,7 +96,6 @@ static int parse(const struct clab_command_line *how, const char *const words[],
 
 static void test_each_type_is_taken_with_its_unit(void **state)
 {
-    (void)state;
     struct request r;
     assert_int_equal(parse(&line,
                            (const char *[]){"-jn3", "--bytes=64K", "--seconds", "50ms", "--compute=1us", "word", "-o",
@@ -121,7 +120,6 @@ static void test_each_type_is_taken_with_its_unit(void **state)
 
 static void test_nothing_needs_no_unit_and_the_last_of_several_counts(void **state)
 {
-    (void)state;
     struct request r;
     assert_int_equal(parse(&line,
                            (const char *[]){"--seconds", "0", "--cost", "0", "-n", "4", "--rank=5", "--budget=9ms",
@@ -134,7 +132,6 @@ static void test_nothing_needs_no_unit_and_the_last_of_several_counts(void **sta
 
 static void test_wrong_words_are_refused_in_one_line(void **state)
 {
-    (void)state;
     static const struct {
         const char *words[3], *said;
     } cases[] = {
@@ -181,7 +178,6 @@ static void test_wrong_words_are_refused_in_one_line(void **state)
 
 static void test_words_that_are_no_flags_are_refused_where_there_are_none(void **state)
 {
-    (void)state;
     const struct clab_command_line bare = {.options = options};
     struct request r;
     struct capture capture = capture_begin(STDERR_FILENO);
@@ -192,7 +188,6 @@ static void test_words_that_are_no_flags_are_refused_where_there_are_none(void *
 
 static void test_the_rest_belongs_to_the_program(void **state)
 {
-    (void)state;
     const struct clab_command_line run = {
         .options = options, .has_rest = true, .rest_at = offsetof(struct request, rest)};
     struct request r;
@@ -205,7 +200,6 @@ static void test_the_rest_belongs_to_the_program(void **state)
 
 static void test_flags_are_taken_out_of_others_words(void **state)
 {
-    (void)state;
     char *argv[] = {"program", "-x", "-n", "3", "3", "--output=y", "file", "-nodes", "--", "-n", "--seven", NULL};
     int argc = 11;
     struct request r = {0};
@@ -221,7 +215,6 @@ static void test_flags_are_taken_out_of_others_words(void **state)
 
 static void test_mistyped_flags_among_others_words_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         char *words[3];
         const char *said;
@@ -245,7 +238,6 @@ static void test_mistyped_flags_among_others_words_are_refused(void **state)
 // A child prints it, and ends.
 static void test_help_lists_flags_units_variables_and_headings(void **state)
 {
-    (void)state;
     int ends[2], status;
     char text[4096];
     size_t used = 0;
@@ -282,7 +274,6 @@ static void test_help_lists_flags_units_variables_and_headings(void **state)
 
 static void test_distances_count_letters(void **state)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int distance;
@@ -305,7 +296,6 @@ static void test_distances_count_letters(void **state)
 
 static void test_the_nearest_word_is_near(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *hint;
     } cases[] = {{"rign", " (did you mean 'ring'?)"},

@@ -21,7 +21,6 @@ static void write_file(const char *path, const char *text)
 
 static void test_a_new_file_appears_when_it_is_closed(void **state)
 {
-    (void)state;
     struct clab_output output;
     const char *path = folder_path("new");
     assert_int_equal(clab_output_open(path, &output), CLAB_OK);
@@ -34,7 +33,6 @@ static void test_a_new_file_appears_when_it_is_closed(void **state)
 
 static void test_an_old_file_is_replaced_whole_and_kept_when_abandoned(void **state)
 {
-    (void)state;
     struct clab_output output;
     const char *path = folder_path("old");
     write_file(path, "old and long");
@@ -51,7 +49,6 @@ static void test_an_old_file_is_replaced_whole_and_kept_when_abandoned(void **st
 
 static void test_files_have_the_mode_of_any_other(void **state)
 {
-    (void)state;
     struct clab_output output;
     struct stat status;
     const char *path = folder_path("mode");
@@ -66,7 +63,6 @@ static void test_files_have_the_mode_of_any_other(void **state)
 
 static void test_a_link_stays_and_its_target_is_replaced(void **state)
 {
-    (void)state;
     struct clab_output output;
     struct stat status;
     const char *target = folder_path("target"), *link = folder_path("link");
@@ -83,7 +79,6 @@ static void test_a_link_stays_and_its_target_is_replaced(void **state)
 
 static void test_what_can_not_be_written_is_said_before_and_touches_nothing(void **state)
 {
-    (void)state;
     write_file(folder_path("file"), "kept");
     char below[256], beside[256], slash[256];
     snprintf(below, sizeof below, "%s/file/below", test_folder);
@@ -112,7 +107,6 @@ static void test_what_can_not_be_written_is_said_before_and_touches_nothing(void
 
 static void test_a_check_makes_no_file(void **state)
 {
-    (void)state;
     assert_int_equal(clab_output_check(folder_path("new")), CLAB_OK);
     assert_int_equal(folder_entries(1), 0);
 }
@@ -120,7 +114,6 @@ static void test_a_check_makes_no_file(void **state)
 // Once, with the date; not of new files, empty ones and devices.
 static void test_results_that_will_be_replaced_are_announced(void **state)
 {
-    (void)state;
     write_file(folder_path("empty"), "");
     struct capture log = capture_begin(STDERR_FILENO);
     assert_int_equal(clab_output_announce(folder_path("new")), CLAB_OK);
@@ -139,7 +132,6 @@ static void test_results_that_will_be_replaced_are_announced(void **state)
 // A disk that is full: no file of this process may grow beyond 4 KiB.
 static void test_a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
 {
-    (void)state;
     struct clab_output output;
     struct rlimit before, limit;
     const char *path = folder_path("old");
@@ -163,7 +155,6 @@ static void test_a_failed_write_leaves_the_old_file_and_nothing_else(void **stat
 
 static void test_devices_are_written_to_and_stay(void **state)
 {
-    (void)state;
     struct clab_output output;
     struct stat status;
     assert_int_equal(clab_output_open("/dev/null", &output), CLAB_OK);
@@ -183,7 +174,6 @@ static void test_devices_are_written_to_and_stay(void **state)
 // Standard output may be a file: what was printed before stays, and comes first.
 static void test_standard_output_is_written_in_order(void **state)
 {
-    (void)state;
     struct clab_output output;
     const struct capture screen = capture_begin(STDOUT_FILENO);
     printf("before ");
@@ -199,7 +189,6 @@ static void test_standard_output_is_written_in_order(void **state)
 
 static void test_a_removed_file_takes_along_what_a_killed_writer_left(void **state)
 {
-    (void)state;
     char left[1024], other[1024];
     const char *path = folder_path("removed");
     snprintf(left, sizeof left, "%s.a1B2c3", path);

@@ -223,19 +223,16 @@ static void check_isa(const char *name)
 
 static void test_plain_loops_reduce_all_types_and_operations(void **state)
 {
-    (void)state;
     check_isa("portable");
 }
 
 static void test_avx2_loops_reduce_all_types_and_operations(void **state)
 {
-    (void)state;
     check_isa("avx2");
 }
 
 static void test_streamed_reductions_are_the_same(void **state)
 {
-    (void)state;
     for (enum clab_type type = 0; type < CLAB_TYPE_COUNT; type++)
         check_all_reductions(clab_elements_reduce_nontemporal, type);
 }
@@ -243,7 +240,6 @@ static void test_streamed_reductions_are_the_same(void **state)
 // Each pair of a bf16 and f16 pattern with each that matters, by all instruction sets.
 static void test_halves_of_every_pattern_are_reduced_as_floats(void **state)
 {
-    (void)state;
     static const uint16_t partners[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x3c00, 0xbc00, 0x3f80, 0x7bff, 0xfbff,
                                         0x7c00,
                                         0xfc00, 0x7c01, 0x7e00, 0x7f7f, 0x7f80, 0xff80, 0x7f81, 0xffff, 0x1234, 0x9abc};
@@ -270,7 +266,6 @@ static void test_halves_of_every_pattern_are_reduced_as_floats(void **state)
 
 static void test_integers_wrap_and_extremes_hold(void **state)
 {
-    (void)state;
     const int32_t a = INT32_MAX, b = 1;
     int32_t out;
     clab_elements_reduce(CLAB_I32, CLAB_SUM, &a, &b, &out, 1);
@@ -306,7 +301,6 @@ static void check_scale(enum clab_type type, size_t count, size_t shift, int div
 
 static void test_scaling_divides_and_integers_truncate(void **state)
 {
-    (void)state;
     static const int divisors[] = {1, 2, 3, 7, 64, 127, 128, 255, 256, 1000, 65537, 1 << 24};
     for (size_t s = 0; s < sizeof isas / sizeof *isas; s++) {
         if (clab_elements_set_isa(isas[s]) != CLAB_OK)
@@ -325,7 +319,6 @@ static void test_scaling_divides_and_integers_truncate(void **state)
 
 static void test_an_unknown_instruction_set_is_refused(void **state)
 {
-    (void)state;
     assert_int_equal(clab_elements_set_isa("portable"), CLAB_OK);
     assert_int_equal(clab_elements_set_isa("avx3"), CLAB_ENOENT);
     assert_int_equal(clab_elements_set_isa(""), CLAB_ENOENT);
@@ -346,7 +339,6 @@ static void check_copy(copy_fn *copy, size_t bytes, size_t from, size_t to)
 
 static void test_copies_copy_from_any_to_any_alignment(void **state)
 {
-    (void)state;
     copy_fn *const copies[] = {clab_bytes_copy, clab_bytes_copy_nontemporal, clab_bytes_copy_string};
     for (int k = 0; k < 3; k++)
         for (size_t bytes = 0; bytes < 400; bytes += bytes < 70 ? 1 : 13)
@@ -357,7 +349,6 @@ static void test_copies_copy_from_any_to_any_alignment(void **state)
 // A whole output above the size from which it is streamed, and one that is in place.
 static void test_large_outputs_are_right_on_either_side_of_streaming(void **state)
 {
-    (void)state;
     const size_t count = clab_nontemporal_bytes() / 4 + 12345;
     int32_t *a = malloc((count + 1) * 4), *b = malloc((count + 1) * 4), *out = malloc((count + 1) * 4);
     assert_true(a && b && out && clab_is_nontemporal(count * 4) && !clab_is_nontemporal(CLAB_NONTEMPORAL_LEAST - 1));

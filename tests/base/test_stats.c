@@ -26,7 +26,6 @@ static struct clab_summary summary_of(const double *samples, int n)
 
 static void test_the_median_and_range_are_those_of_the_samples_which_stay(void **state)
 {
-    (void)state;
     const double odd[] = {5, 1, 4, 2, 3}, even[] = {4, 1, 3, 2};
     double kept[5];
     memcpy(kept, odd, sizeof kept);
@@ -39,7 +38,6 @@ static void test_the_median_and_range_are_those_of_the_samples_which_stay(void *
 // Conover, Practical Nonparametric Statistics, table A3: the ranks of the median's 95 % interval.
 static void test_the_interval_is_the_published_one(void **state)
 {
-    (void)state;
     static const struct {
         int n, low, high;
     } cases[] = {{1, 1, 1}, {5, 1, 5}, {6, 1, 6},   {8, 1, 8},   {9, 2, 8},   {10, 2, 9},
@@ -67,7 +65,6 @@ static double binomial_below(int n, int k)
 
 static void test_the_interval_covers_with_95_percent_and_a_narrower_one_would_not(void **state)
 {
-    (void)state;
     double samples[62];
     for (int n = 6; n <= 62; n++) {
         scrambled(samples, n);
@@ -82,7 +79,6 @@ static void test_the_interval_covers_with_95_percent_and_a_narrower_one_would_no
 // Where the normal approximation holds: n/2 -+ 1.96 sqrt(n)/2.
 static void test_the_interval_of_many_samples_is_near_the_normal_one(void **state)
 {
-    (void)state;
     enum { N = 100000 };
     double *samples = malloc(N * sizeof *samples);
     scrambled(samples, N);
@@ -94,7 +90,6 @@ static void test_the_interval_of_many_samples_is_near_the_normal_one(void **stat
 
 static void test_no_samples_are_refused_and_touch_nothing(void **state)
 {
-    (void)state;
     struct clab_summary summary = {.n = 77};
     const double one = 1;
     const struct capture log = capture_begin(STDERR_FILENO);
@@ -106,7 +101,6 @@ static void test_no_samples_are_refused_and_touch_nothing(void **state)
 
 static void test_ratios_are_of_pairs_and_not_of_medians(void **state)
 {
-    (void)state;
     const double a[] = {10, 300, 40}, b[] = {5, 100, 40}; // ratios 2, 3, 1; the medians' ratio is 1
     struct clab_summary s;
     assert_int_equal(clab_summarize_ratios(a, b, 3, &s), CLAB_OK);
@@ -115,7 +109,6 @@ static void test_ratios_are_of_pairs_and_not_of_medians(void **state)
 
 static void test_a_ratio_to_nothing_is_refused(void **state)
 {
-    (void)state;
     const double a[] = {1, 1, 1}, zero[] = {1, 0, 1}, negative[] = {1, 1, -1}, nan_[] = {NAN, 1, 1};
     const double *const cases[] = {zero, negative, nan_};
     for (int i = 0; i < 3; i++) {
@@ -130,7 +123,6 @@ static void test_a_ratio_to_nothing_is_refused(void **state)
 
 static void test_quantiles_interpolate_between_neighbours(void **state)
 {
-    (void)state;
     const double samples[] = {40, 10, 30, 20, 50};
     assert_true(clab_quantile(samples, 5, 0) == 10);
     assert_true(clab_quantile(samples, 5, 1) == 50);
@@ -166,7 +158,6 @@ static bool drift_by_pairs(const double *samples, int n)
 
 static void test_drift_agrees_with_counting_pairs(void **state)
 {
-    (void)state;
     uint64_t seed = 1;
     double samples[61];
     int found = 0;
@@ -183,7 +174,6 @@ static void test_drift_agrees_with_counting_pairs(void **state)
 
 static void test_drift_is_seldom_seen_where_there_is_none(void **state)
 {
-    (void)state;
     uint64_t seed = 2;
     int found = 0;
     for (int round = 0; round < 2000; round++) {
@@ -197,7 +187,6 @@ static void test_drift_is_seldom_seen_where_there_is_none(void **state)
 
 static void test_drift_is_seen_in_a_warming_machine_and_not_in_too_few_samples(void **state)
 {
-    (void)state;
     double samples[40];
     for (int i = 0; i < 40; i++)
         samples[i] = 100 - i;

@@ -38,7 +38,6 @@ static struct clab_table three_rows(void)
 
 static void test_the_screen_shows_groups_names_units_and_aligned_rows(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     const struct capture screen = capture_begin(STDOUT_FILENO);
     clab_table_print(&table, stdout);
@@ -54,7 +53,6 @@ static void test_the_screen_shows_groups_names_units_and_aligned_rows(void **sta
 
 static void test_rows_print_one_by_one_as_they_come(void **state)
 {
-    (void)state;
     static const struct clab_column one[] = {{.name = "n", .kind = CLAB_KIND_INTEGER, .width = 3}};
     struct clab_table table;
     clab_table_init(&table, one, 1);
@@ -70,7 +68,6 @@ static void test_rows_print_one_by_one_as_they_come(void **state)
 
 static void test_the_largest_real_is_printed_whole(void **state)
 {
-    (void)state;
     static const struct clab_column one[] = {{.name = "x", .kind = CLAB_KIND_REAL, .width = 1, .digits = 2}};
     struct clab_table table;
     clab_table_init(&table, one, 1);
@@ -83,7 +80,6 @@ static void test_the_largest_real_is_printed_whole(void **state)
 
 static void test_cells_of_the_wrong_kind_are_refused_and_leave_the_table(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     const struct clab_cell row[COLUMNS] = {clab_cell_integer(1), clab_cell_text("ring"), clab_cell_integer(5)};
     const struct capture log = capture_begin(STDERR_FILENO);
@@ -97,7 +93,6 @@ static void test_cells_of_the_wrong_kind_are_refused_and_leave_the_table(void **
 
 static void test_a_row_after_an_incomplete_one_is_refused(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     const struct clab_cell row[COLUMNS] = {clab_cell_none()};
     assert_int_equal(clab_table_add(&table, clab_cell_integer(5)), CLAB_OK);
@@ -111,7 +106,6 @@ static void test_a_row_after_an_incomplete_one_is_refused(void **state)
 
 static void test_many_rows_are_kept_and_their_text_is_copied(void **state)
 {
-    (void)state;
     static const struct clab_column two[] = {CLAB_COLUMN(INTEGER, "n"), CLAB_COLUMN(TEXT, "t")};
     struct clab_table table;
     char text[16];
@@ -139,7 +133,6 @@ static struct clab_manifest two_facts(void)
 
 static void test_a_manifest_keeps_one_line_a_key(void **state)
 {
-    (void)state;
     struct clab_manifest manifest = two_facts();
     assert_int_equal(manifest.count, 2);
     assert_string_equal(clab_manifest_get(&manifest, "machine"), "2 cores");
@@ -152,7 +145,6 @@ static void test_a_manifest_keeps_one_line_a_key(void **state)
 // A spreadsheet runs what begins so, quotes or not; and a line of the manifest is cells to it, too.
 static void test_csv_has_no_formulas_of_others(void **state)
 {
-    (void)state;
     static const struct clab_column texts[] = {CLAB_COLUMN(TEXT, "a"), CLAB_COLUMN(REAL, "b")};
     struct clab_manifest manifest = {0};
     struct clab_table table;
@@ -175,7 +167,6 @@ static void test_csv_has_no_formulas_of_others(void **state)
 
 static void test_csv_has_the_manifest_the_names_and_quoted_cells(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     struct clab_manifest manifest = two_facts();
     const char *path = folder_path("t.csv");
@@ -193,7 +184,6 @@ static void test_csv_has_the_manifest_the_names_and_quoted_cells(void **state)
 
 static void test_an_empty_table_without_manifest_is_its_names(void **state)
 {
-    (void)state;
     struct clab_table table;
     clab_table_init(&table, columns, COLUMNS);
     const char *path = folder_path("t.csv");
@@ -208,7 +198,6 @@ static void test_an_empty_table_without_manifest_is_its_names(void **state)
 
 static void test_json_says_the_same(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     struct clab_manifest manifest = two_facts();
     const char *path = folder_path("t.json");
@@ -235,7 +224,6 @@ static void test_json_says_the_same(void **state)
 
 static void test_json_nests_objects_and_lists(void **state)
 {
-    (void)state;
     struct clab_json *json;
     assert_int_equal(clab_json_create(&json), CLAB_OK);
     clab_json_add(json, "seconds", clab_cell_real(1.5));
@@ -258,7 +246,6 @@ static void test_json_nests_objects_and_lists(void **state)
 
 static void test_json_that_is_incomplete_is_not_written(void **state)
 {
-    (void)state;
     struct clab_table table;
     clab_table_init(&table, columns, COLUMNS);
     const struct clab_cell row[COLUMNS] = {clab_cell_none(), clab_cell_text("\xff\xfe")}; // no UTF-8
@@ -280,7 +267,6 @@ static void test_json_that_is_incomplete_is_not_written(void **state)
 
 static void test_json_without_its_library_names_the_package(void **state)
 {
-    (void)state;
     struct clab_table table = three_rows();
     struct clab_json *json = NULL;
     const struct capture log = capture_begin(STDERR_FILENO);

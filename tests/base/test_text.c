@@ -17,7 +17,6 @@ static const char *words_of(const char *list, char text[64])
 
 static void test_lists_give_their_words_in_order(void **state)
 {
-    (void)state;
     char text[64];
     assert_string_equal(words_of("ring", text), "[ring]");
     assert_string_equal(words_of("ring,tree,2-8", text), "[ring][tree][2-8]");
@@ -25,7 +24,6 @@ static void test_lists_give_their_words_in_order(void **state)
 
 static void test_empty_words_are_words_but_for_a_comma_at_the_end(void **state)
 {
-    (void)state;
     char text[64];
     assert_string_equal(words_of("", text), "[]");
     assert_string_equal(words_of(",", text), "[]");
@@ -36,7 +34,6 @@ static void test_empty_words_are_words_but_for_a_comma_at_the_end(void **state)
 
 static void test_a_list_has_whole_words_only(void **state)
 {
-    (void)state;
     assert_true(clab_list_has("ring,tree", "ring"));
     assert_true(clab_list_has("ring,tree", "tree"));
     assert_false(clab_list_has("ring,tree", "rin"));
@@ -47,7 +44,6 @@ static void test_a_list_has_whole_words_only(void **state)
 
 static void test_what_does_not_fit_is_cut(void **state)
 {
-    (void)state;
     char room[8];
     struct clab_text text = clab_text_begin(room, sizeof room);
     clab_text_add(&text, "%d %s", 12, "ranks");
@@ -58,7 +54,6 @@ static void test_what_does_not_fit_is_cut(void **state)
 // Of each length the first and last character, what lies just beyond, and what ends early.
 static void test_utf8_is_told_from_other_bytes(void **state)
 {
-    (void)state;
     static const char *const good[] = {"",
                                        "a",
                                        "\x7f",

@@ -8,7 +8,6 @@
 
 static void test_types_have_the_names_and_sizes_of_nccl_tests(void **state)
 {
-    (void)state;
     static const struct {
         enum clab_type type;
         const char *name;
@@ -27,7 +26,6 @@ static void test_types_have_the_names_and_sizes_of_nccl_tests(void **state)
 
 static void test_operations_are_found_by_their_names(void **state)
 {
-    (void)state;
     static const char *const names[] = {"sum", "prod", "min", "max", "avg"};
     static const enum clab_op ops[] = {CLAB_SUM, CLAB_PROD, CLAB_MIN, CLAB_MAX, CLAB_AVG};
     assert_int_equal(sizeof names / sizeof *names, CLAB_OP_COUNT);
@@ -41,7 +39,6 @@ static void test_operations_are_found_by_their_names(void **state)
 
 static void test_unknown_names_are_refused_and_touch_nothing(void **state)
 {
-    (void)state;
     static const char *const names[] = {"", "floa", "floats", "Float", " float", "f32", "sum ", "SUM", "mean"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         enum clab_type type = CLAB_I64;
@@ -54,7 +51,6 @@ static void test_unknown_names_are_refused_and_touch_nothing(void **state)
 
 static void test_precisions_go_from_wide_to_narrow(void **state)
 {
-    (void)state;
     static const char *const names[] = {"f64", "f32", "tf32", "f16", "f8"};
     assert_int_equal(sizeof names / sizeof *names, CLAB_PRECISIONS);
     for (int i = 0; i < CLAB_PRECISIONS; i++)
@@ -63,7 +59,6 @@ static void test_precisions_go_from_wide_to_narrow(void **state)
 
 static void test_every_error_has_a_sentence_of_its_own(void **state)
 {
-    (void)state;
     assert_string_equal(clab_strerror(CLAB_OK), "success");
     assert_string_equal(clab_strerror(CLAB_ETIMEOUT), "a deadline passed");
     for (int a = 0; a < CLAB_ERR_COUNT; a++)

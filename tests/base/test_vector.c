@@ -13,7 +13,6 @@ static void test_push_keeps_all_items_in_order(void **state)
 {
     struct pair *items = NULL;
     int n = 0, room = 0;
-    (void)state;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(CLAB_PUSH(items, n, room, (struct pair){.a = i, .b = -i}), CLAB_OK);
     assert_int_equal(n, 1000);
@@ -29,7 +28,6 @@ static void test_push_to_an_emptied_array_reuses_its_room(void **state)
 {
     double *items = NULL;
     size_t n = 0, room = 0;
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_int_equal(CLAB_PUSH(items, n, room, i), CLAB_OK);
     const size_t before = room;
@@ -43,7 +41,6 @@ static void test_append_adds_many_or_none(void **state)
 {
     const int more[] = {4, 5, 6};
     int *items = NULL, n = 0, room = 0;
-    (void)state;
     const int *none = NULL;
     assert_int_equal(CLAB_APPEND(items, n, room, none, 0), CLAB_OK);
     assert_int_equal(n, 0);
@@ -59,7 +56,6 @@ static void test_a_size_that_overflows_changes_nothing(void **state)
 {
     struct pair *items = NULL;
     size_t n = 0, room = 0;
-    (void)state;
     assert_int_equal(CLAB_PUSH(items, n, room, (struct pair){1, 2}), CLAB_OK);
     struct pair *const before = items;
     const size_t had = room;
@@ -73,7 +69,6 @@ static void test_room_in_an_int_does_not_overflow_it(void **state)
 {
     char *items = NULL;
     int room = 0;
-    (void)state;
     assert_int_equal(CLAB_RESERVE(items, room, (size_t)INT32_MAX + 1), CLAB_ENOMEM);
     assert_int_equal(CLAB_RESERVE(items, room, -1), CLAB_ENOMEM);
     assert_true(!items && room == 0);

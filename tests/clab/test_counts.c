@@ -199,14 +199,12 @@ static void assert_rows(char *backend, bool is_exact)
 static void test_counts_of_real_time_are_those_of_the_schedule(void **state)
 {
     static char backend[] = "shm";
-    (void)state;
     assert_rows(backend, false);
 }
 
 static void test_counts_of_virtual_time_are_the_same_and_computing_is_known(void **state)
 {
     static char backend[] = "sim";
-    (void)state;
     needs_inih();
     assert_rows(backend, true);
 }
@@ -227,7 +225,6 @@ static void assert_sums(int rank)
 static void test_what_is_under_way_counts_while_a_communicator_is_split(void **state)
 {
     static char backends[][4] = {"shm", "sim"};
-    (void)state;
     needs_inih();
     for (int i = 0; i < 2; i++) {
         run(backends[i], be_splitter);
@@ -239,7 +236,6 @@ static void test_what_is_under_way_counts_while_a_communicator_is_split(void **s
 
 static void test_rows_that_no_library_wrote_are_refused_in_a_line(void **state)
 {
-    (void)state;
     FILE *file = fopen(path, "w");
     fprintf(file, "rank,span,at,allreduce\n0,job,0,all passed\n");
     fclose(file);
@@ -253,14 +249,12 @@ static void test_rows_that_no_library_wrote_are_refused_in_a_line(void **state)
 
 static int make_file(void **state)
 {
-    (void)state;
     const int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

@@ -61,7 +61,6 @@ static int register_and_let_go(int rank)
     struct clab_job *job;
     struct clab_registration *registration = NULL;
     char *memory;
-    (void)rank;
     const int err = open_job(&job, &memory);
     if (err)
         return err == CLAB_EUNSUPPORTED ? UNSUPPORTED : 1;
@@ -103,14 +102,12 @@ static void assert_registers(const char *backend, const char *variable, const ch
 
 static void test_registered_pages_are_locked_until_they_are_let_go(void **state)
 {
-    (void)state;
     needs_mlock();
     assert_registers("shm", NULL, NULL, BYTES);
 }
 
 static void test_an_emulated_wire_registers_as_its_backend(void **state)
 {
-    (void)state;
     needs_mlock();
     needs_inih();
     assert_registers("shm", "CLAB_EMULATE", "100gbe", BYTES);
@@ -118,7 +115,6 @@ static void test_an_emulated_wire_registers_as_its_backend(void **state)
 
 static void test_in_virtual_time_nothing_is_locked(void **state)
 {
-    (void)state;
     needs_inih();
     assert_registers("sim", NULL, NULL, 0);
 }
@@ -126,7 +122,6 @@ static void test_in_virtual_time_nothing_is_locked(void **state)
 // A provider that registers does so by itself; one that does not leaves it to the host.
 static void test_a_fabric_registers_where_its_provider_does(void **state)
 {
-    (void)state;
     needs_mlock();
     needs_libfabric();
     assert_registers("ofi", NULL, NULL, BYTES);
@@ -140,7 +135,6 @@ static int refuse(int rank)
     struct clab_job *job;
     struct clab_registration *registration = NULL;
     char *memory;
-    (void)rank;
     if (open_job(&job, &memory))
         return 1;
     char *data = page_in(memory);
@@ -154,7 +148,6 @@ static int refuse(int rank)
 
 static void test_what_is_no_page_is_refused(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(1), refuse);
     assert_text_has(capture_end(err), "at the start of a page");
@@ -168,7 +161,6 @@ static int exceed(int rank)
     struct clab_job *job;
     struct clab_registration *registration = NULL, *small = NULL;
     char *memory;
-    (void)rank;
     if (open_job(&job, &memory) || setrlimit(RLIMIT_MEMLOCK, &limit) || (geteuid() == 0 && setresuid(-1, NOBODY, -1)))
         return 1;
     char *data = page_in(memory);
@@ -184,7 +176,6 @@ static int exceed(int rank)
 
 static void test_more_than_may_be_locked_is_refused_with_the_limit(void **state)
 {
-    (void)state;
     needs_mlock();
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(1), exceed);

@@ -20,7 +20,6 @@ static float *data;
 
 static void call_and_pause(void *of)
 {
-    (void)of;
     for (int i = 0; i < CALLS; i++) {
         assert_int_equal(clab_allreduce(comm, data, data, 1, CLAB_F32, CLAB_SUM), CLAB_OK);
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * pause_of)}, NULL);
@@ -29,12 +28,10 @@ static void call_and_pause(void *of)
 
 static void pause_only(void *of)
 {
-    (void)of;
 }
 
 static void test_pauses_of_the_host_are_in_no_time_of_kernels(void **state)
 {
-    (void)state;
     const struct clab_device *device = job->backend->device;
     const double all = device->time(call_and_pause, NULL), kernels = device->time_calls(call_and_pause, NULL);
     assert_true(all >= CALLS * pause_of);
@@ -46,7 +43,6 @@ static void test_pauses_of_the_host_are_in_no_time_of_kernels(void **state)
 
 static void test_no_call_has_no_time(void **state)
 {
-    (void)state;
     assert_true(isnan(job->backend->device->time_calls(pause_only, NULL)));
 }
 

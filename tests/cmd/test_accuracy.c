@@ -33,7 +33,6 @@ static void assert_near(double is, double expected)
 // What the wires' buckets fill with between two batches: four collectives, of which each is one round of two ranks.
 static void test_two_ranks_pause_for_one_round_per_collective(void **state)
 {
-    (void)state;
     struct clab_net *net;
     struct clab_sim_result result;
     struct bench_row what = made("flat", 100, 0, 1, 1).what;
@@ -53,7 +52,6 @@ static void test_two_ranks_pause_for_one_round_per_collective(void **state)
 // Two calls of one message each are no collective.
 static void test_the_row_sendrecv_has_no_collective_call(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(50e-6, 1e-6, 0, &net), CLAB_OK);
     net->call = 7e-6;
@@ -69,14 +67,11 @@ static void test_the_row_sendrecv_has_no_collective_call(void **state)
 
 static bool is_any(const struct accuracy_row *row, const void *which)
 {
-    (void)row;
-    (void)which;
     return true;
 }
 
 static void test_of_each_two_neighbouring_sizes_one_is_held_out(void **state)
 {
-    (void)state;
     int lower = 0, pairs = 0;
     for (int c = 0; c < CLAB_COLLECTIVE_COUNT; c++)
         for (size_t bytes = 16; bytes <= 64 << 20 && c != CLAB_BARRIER; bytes *= 4, pairs++) {
@@ -92,7 +87,6 @@ static void test_of_each_two_neighbouring_sizes_one_is_held_out(void **state)
 // The choice is fixed before anything is fitted: whoever changes it, changes this.
 static void test_what_is_held_out_stays_so(void **state)
 {
-    (void)state;
     uint32_t allreduce = 0, broadcast = 0;
     for (int i = 3; i < 26; i++) {
         allreduce |= (uint32_t)accuracy_is_held_out(CLAB_ALLREDUCE, (size_t)1 << i) << i;
@@ -104,7 +98,6 @@ static void test_what_is_held_out_stays_so(void **state)
 
 static void test_errors_are_of_predictions_by_what_was_measured(void **state)
 {
-    (void)state;
     struct accuracy_row all[] = {made("flat", 64, 0, 1e-6, 1.1e-6), made("flat", 64, 1, 1.25e-6, 1.1e-6),
                                  made("chain", 64, 0, 2e-6, 1e-6)};
     const struct accuracy_rows rows = {.all = all, .n = 3};
@@ -120,7 +113,6 @@ static void test_errors_are_of_predictions_by_what_was_measured(void **state)
 
 static void test_a_choice_is_right_within_the_noise(void **state)
 {
-    (void)state;
     struct accuracy_row all[] = {
         made("flat", 64, 0, 1.00e-6, 2e-6),  made("chain", 64, 0, 1.04e-6, 1e-6),  // chosen: chain, 4 % slower
         made("flat", 128, 0, 1.00e-6, 1e-6), made("chain", 128, 0, 1.50e-6, 2e-6), // chosen: flat, the fastest
@@ -138,7 +130,6 @@ static void test_a_choice_is_right_within_the_noise(void **state)
 
 static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
 {
-    (void)state;
     struct clab_net net = {.probed.line = 100e-9};
     struct accuracy_row row = made("flat", 64, 0, 1e-6, 1e-6);
     assert_false(accuracy_is_disturbed(&row, &net));
@@ -155,7 +146,6 @@ static void test_rows_are_disturbed_by_their_spread_or_their_place(void **state)
 // The time itself has no say.
 static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **state)
 {
-    (void)state;
     const struct clab_net net = {.probed.line = 100e-9, .call = 90e-9};
     struct accuracy_row far = made("flat", 64, 0, 1e-6, 1e-6), unsteady = far, slow = far, wide = far, good = far;
     unsteady.spread = 0.06;
@@ -180,7 +170,6 @@ static void test_the_better_of_two_measurements_is_told_by_what_was_seen(void **
 
 static void test_the_same_row_is_found_in_its_round(void **state)
 {
-    (void)state;
     struct accuracy_row all[] = {made("flat", 64, 1, 1e-6, 1e-6), made("chain", 64, 0, 1e-6, 1e-6),
                                  made("flat", 64, 0, 1e-6, 1e-6)};
     const struct accuracy_rows rows = {.all = all, .n = 3};

@@ -45,7 +45,6 @@ static void reduce_all(const struct bench_row *row, int first, int step, size_t 
 
 static void test_sums_in_any_order_are_right(void **state)
 {
-    (void)state;
     static char out[COUNT * ELEMENT];
     for (int nranks = 1; nranks <= 64; nranks = nranks * 2 + 1)
         for (int type = 0; type < CLAB_TYPE_COUNT; type++)
@@ -101,7 +100,6 @@ static struct bench_row prepare(int collective, enum clab_type type, int rank, i
 
 static void test_every_collective_ends_where_clab_h_says(void **state)
 {
-    (void)state;
     for (int collective = 0; collective < CLAB_COLLECTIVE_COUNT; collective++)
         for (int rank = 0; rank < P; rank++) {
             int blocks;
@@ -127,7 +125,6 @@ static void flip(char *data, enum clab_type type, size_t element, size_t bit)
 
 static void test_one_flipped_bit_of_moved_data_is_found(void **state)
 {
-    (void)state;
     static const int moves[] = {CLAB_BROADCAST, CLAB_ALLGATHER, CLAB_ALLTOALL,
                                 CLAB_GATHER,    CLAB_SCATTER,   CLAB_SENDRECV};
     for (size_t m = 0; m < sizeof moves / sizeof *moves; m++)
@@ -145,7 +142,6 @@ static void test_one_flipped_bit_of_moved_data_is_found(void **state)
 
 static void test_one_flipped_bit_of_reduced_integers_is_found(void **state)
 {
-    (void)state;
     for (int type = CLAB_I8; type < CLAB_TYPE_COUNT; type++)
         for (int op = 0; op < CLAB_OP_COUNT; op++) {
             const struct bench_row row = row_of(CLAB_ALLREDUCE, (enum clab_type)type, (enum clab_op)op, P);
@@ -170,7 +166,6 @@ static size_t first_large(enum clab_type type, const char *elements)
 // Of a float sum, the bits above the bound: here all but the lowest six.
 static void test_one_flipped_bit_of_a_float_sum_is_found(void **state)
 {
-    (void)state;
     for (int type = CLAB_F32; type <= CLAB_BF16; type++) {
         const struct bench_row row = row_of(CLAB_ALLREDUCE, (enum clab_type)type, CLAB_SUM, P);
         reduce_all(&row, 0, 1, 0, out);
@@ -185,7 +180,6 @@ static void test_one_flipped_bit_of_a_float_sum_is_found(void **state)
 
 static void test_minimum_and_maximum_of_floats_are_exact(void **state)
 {
-    (void)state;
     for (int op = CLAB_MIN; op <= CLAB_MAX; op++) {
         const struct bench_row row = row_of(CLAB_ALLREDUCE, CLAB_F32, (enum clab_op)op, P);
         reduce_all(&row, 0, 1, 0, out);
@@ -197,7 +191,6 @@ static void test_minimum_and_maximum_of_floats_are_exact(void **state)
 // The bound of P = 2 is u (|a| + |b|): half of the unit in the last place at most, if a and b have one sign.
 static void test_a_float_sum_is_held_to_its_bound(void **state)
 {
-    (void)state;
     const struct bench_row row = row_of(CLAB_ALLREDUCE, CLAB_F32, CLAB_SUM, 2);
     static float a[COUNT], b[COUNT], sum[COUNT];
     bench_data_fill(device, seed, &row, 0, 0, COUNT, a);
@@ -214,7 +207,6 @@ static void test_a_float_sum_is_held_to_its_bound(void **state)
 
 static void test_an_untouched_output_is_wrong(void **state)
 {
-    (void)state;
     for (int type = CLAB_F32; type <= CLAB_BF16; type++) {
         const struct bench_row row = row_of(CLAB_ALLREDUCE, (enum clab_type)type, CLAB_SUM, P);
         memset(out, 0xff, sizeof out);
@@ -224,7 +216,6 @@ static void test_an_untouched_output_is_wrong(void **state)
 
 static void test_a_written_input_is_found(void **state)
 {
-    (void)state;
     const struct bench_row row = row_of(CLAB_REDUCE_SCATTER, CLAB_F64, CLAB_SUM, P);
     give(&row, 2, given);
     assert_int_equal(bench_data_check_input(device, seed, &row, 2, given, 1), 0);
@@ -234,7 +225,6 @@ static void test_a_written_input_is_found(void **state)
 
 static void test_data_differs_by_seed_rank_and_index(void **state)
 {
-    (void)state;
     const struct bench_row row = row_of(CLAB_ALLGATHER, CLAB_I64, CLAB_SUM, P);
     static int64_t a[COUNT], b[COUNT];
     bench_data_fill(device, seed, &row, 0, 0, COUNT, a);
@@ -250,7 +240,6 @@ static void test_data_differs_by_seed_rank_and_index(void **state)
 
 static void test_large_results_are_checked_in_windows_and_at_both_ends(void **state)
 {
-    (void)state;
     enum { LARGE = 512 * 40 };
     struct bench_row row = row_of(CLAB_BROADCAST, CLAB_I8, CLAB_SUM, 2);
     row.problem.count = LARGE;
@@ -273,7 +262,6 @@ static void test_large_results_are_checked_in_windows_and_at_both_ends(void **st
 
 static void test_ranks_look_at_different_windows_and_together_at_all(void **state)
 {
-    (void)state;
     enum { LARGE = 512 * 40, STRIDE = 4 };
     struct bench_row row = row_of(CLAB_BROADCAST, CLAB_I8, CLAB_SUM, STRIDE);
     row.problem.count = LARGE;
@@ -298,7 +286,6 @@ static void test_ranks_look_at_different_windows_and_together_at_all(void **stat
 
 static void test_halves_mean_what_ieee_754_says(void **state)
 {
-    (void)state;
     static const uint64_t bits[] = {0x0000, 0x0001, 0x03ff, 0x0400, 0x3c00, 0x3555, 0x7bff, 0xc000, 0x7c00, 0xfc00};
     static const double expected[] = {0,      0x1p-24, 0x1.ff8p-15, 0x1p-14,  1, 0.333251953125,
                                       65504., -2,      INFINITY,    -INFINITY};
@@ -311,7 +298,6 @@ static void test_halves_mean_what_ieee_754_says(void **state)
 // Whatever the order, no partial product of many ranks leaves the normal numbers of an f16.
 static void test_products_of_many_ranks_stay_in_range(void **state)
 {
-    (void)state;
     enum { RANKS = 1000, N = 64 };
     const struct bench_row row = row_of(CLAB_ALLREDUCE, CLAB_F64, CLAB_PROD, RANKS);
     double largest[N], smallest[N], values[N];

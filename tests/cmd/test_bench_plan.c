@@ -41,7 +41,6 @@ static void assert_sizes(const struct bench_options *options, const size_t expec
 
 static void test_sizes_grow_by_a_factor_or_by_bytes(void **state)
 {
-    (void)state;
     struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 2);
     assert_sizes(&options, (const size_t[]){8, 32, 128, 512, 2048}, 5);
     options.last = 2047;
@@ -56,7 +55,6 @@ static void test_sizes_grow_by_a_factor_or_by_bytes(void **state)
 // Many ranks in virtual time share this machine: together they get 2 GiB, unless more is asked for.
 static void test_many_virtual_ranks_get_the_sizes_that_fit(void **state)
 {
-    (void)state;
     static const struct {
         char *words[8];
         size_t last;
@@ -80,7 +78,6 @@ static void test_many_virtual_ranks_get_the_sizes_that_fit(void **state)
 
 static void test_sizes_count_all_blocks_and_hold_an_element_a_block(void **state)
 {
-    (void)state;
     const struct bench_options options = options_for(CLAB_ALLGATHER, "ring", 3);
     assert_sizes(&options, (const size_t[]){12, 24, 120, 504, 2040}, 5); // multiples of three floats
     const struct bench_options many = options_for(CLAB_ALLTOALL, "pairwise", 32);
@@ -89,7 +86,6 @@ static void test_sizes_count_all_blocks_and_hold_an_element_a_block(void **state
 
 static void test_a_barrier_is_one_row_without_data(void **state)
 {
-    (void)state;
     struct bench_options options = options_for(CLAB_BARRIER, "dissemination", 4);
     options.types[CLAB_I8] = true;
     assert_sizes(&options, (const size_t[]){0}, 1);
@@ -97,7 +93,6 @@ static void test_a_barrier_is_one_row_without_data(void **state)
 
 static void test_all_means_types_ops_roots_and_algorithms(void **state)
 {
-    (void)state;
     struct bench_options options = options_for(CLAB_REDUCE, "flat,binomial", 3);
     struct bench_plan plan;
     options.root = BENCH_ALL_ROOTS;
@@ -113,7 +108,6 @@ static void test_all_means_types_ops_roots_and_algorithms(void **state)
 
 static void test_what_a_collective_lacks_is_skipped_with_a_reason(void **state)
 {
-    (void)state;
     struct bench_options options = options_for(CLAB_ALLREDUCE, "ring,chain", 2);
     struct bench_plan plan;
     options.collectives[options.ncollectives++] = CLAB_BROADCAST;
@@ -131,7 +125,6 @@ static void test_what_a_collective_lacks_is_skipped_with_a_reason(void **state)
 
 static void test_the_automatic_choice_is_known_before(void **state)
 {
-    (void)state;
     const struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 4);
     struct bench_plan plan;
     assert_int_equal(bench_plan_make(&options, &plan), CLAB_OK);
@@ -145,13 +138,11 @@ static void test_the_automatic_choice_is_known_before(void **state)
 // A library with an allreduce of its own.
 static bool has_sums(enum clab_collective collective, enum clab_type type, enum clab_op op)
 {
-    (void)type, (void)op;
     return collective == CLAB_ALLREDUCE;
 }
 
 static void test_a_native_is_the_automatic_choice_and_one_of_all(void **state)
 {
-    (void)state;
     const struct clab_collectives natives = {.has = has_sums};
     const struct clab_backend library = {.collectives = &natives, .time = &clab_wall_time};
     struct bench_options options = options_for(CLAB_ALLREDUCE, "auto", 4);
@@ -170,7 +161,6 @@ static void test_a_native_is_the_automatic_choice_and_one_of_all(void **state)
 
 static void test_a_native_that_can_not_be_is_skipped(void **state)
 {
-    (void)state;
     const struct clab_collectives natives = {.has = has_sums};
     const struct clab_backend library = {.collectives = &natives, .time = &clab_wall_time};
     struct bench_options options = options_for(CLAB_ALLREDUCE, "native,ring", 4);
@@ -193,7 +183,6 @@ static void test_a_native_that_can_not_be_is_skipped(void **state)
 
 static void test_bus_factors_are_those_of_nccl_tests(void **state)
 {
-    (void)state;
     assert_true(bench_bus_factor(CLAB_ALLREDUCE, 4) == 1.5);
     assert_true(bench_bus_factor(CLAB_ALLGATHER, 4) == 0.75);
     assert_true(bench_bus_factor(CLAB_REDUCE_SCATTER, 4) == 0.75);
@@ -205,7 +194,6 @@ static void test_bus_factors_are_those_of_nccl_tests(void **state)
 
 static void test_a_block_lies_in_place_where_it_belongs(void **state)
 {
-    (void)state;
     char in[256], out[256];
     const struct bench_buffers whole = {in, out};
     struct bench_row row = {.problem = {.collective = CLAB_ALLGATHER, .nranks = 4, .count = 2}, .type = CLAB_F64};
@@ -219,7 +207,6 @@ static void test_a_block_lies_in_place_where_it_belongs(void **state)
 
 static void test_no_time_is_under_what_must_be_written_and_heard(void **state)
 {
-    (void)state;
     const struct bench_limits limits = {.copy_peak = 1e11, .line = 200e-9};
     const char *why;
     struct bench_row row = {.problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .count = 250000}, .type = CLAB_F32};
@@ -238,7 +225,6 @@ static void test_no_time_is_under_what_must_be_written_and_heard(void **state)
 
 static void test_seconds_are_taken_whole(void **state)
 {
-    (void)state;
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
     char cut[96]; // a time up to its 63rd character
     double seconds = 12345;
@@ -256,7 +242,6 @@ static void test_seconds_are_taken_whole(void **state)
 // Forced or chosen, an algorithm of two levels has the same schedule.
 static void test_a_forced_algorithm_groups_by_core_as_the_choice_does(void **state)
 {
-    (void)state;
     static const struct {
         int cores, group; // of 6 ranks
     } cases[] = {{2, 3}, {3, 2}, {4, 0}, {6, 0}};
@@ -282,7 +267,6 @@ static const char *chosen(int nranks, struct clab_placement ground, int *group_p
 
 static void test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls(void **state)
 {
-    (void)state;
     const struct clab_placement sockets = {.crowded = true, .cores = 2, .sockets = true};
     const struct clab_placement memory = {.crowded = true, .cores = 2}, roomy = {.cores = 8, .sockets = true};
     int group;
@@ -297,7 +281,6 @@ static void test_crowded_ranks_meet_at_a_leader_a_core_where_messages_are_calls(
 // A row that is measured again where its cores are far is not one row twice.
 static void test_noise_is_of_rows_that_were_measured_in_one_place(void **state)
 {
-    (void)state;
     enum { NEAR, FAR, LOOKS };
     static const struct clab_placement_sample all_probed[LOOKS] = {{60e-9, 20e-12, 0}, {170e-9, 65e-12, 0}};
     struct bench_time first[5], again[5];

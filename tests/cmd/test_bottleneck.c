@@ -42,7 +42,6 @@ static void ask(unsigned seed, char word[32], double *percent_p)
 
 static void test_each_fault_is_named_from_several_seeds_and_no_job_that_is_well_is_accused(void **state)
 {
-    (void)state;
     needs_jansson();
     needs_inih();
     int named[FAULTS] = {0};
@@ -80,7 +79,6 @@ static double seconds(const char *net_name, size_t bytes)
 
 static void test_a_slow_interface_slows_bytes_alone(void **state)
 {
-    (void)state;
     needs_inih();
     const double alpha = 8e-6, beta = 8 / 24.75e9, gamma = 1e-10; // 25gbe.net
     // Two ranks exchange halves, twice, and add one of them.
@@ -91,7 +89,6 @@ static void test_a_slow_interface_slows_bytes_alone(void **state)
 
 static void test_a_window_slows_messages_that_do_not_fit_into_it(void **state)
 {
-    (void)state;
     needs_inih();
     const double alpha = 8e-6, window = 8192;
     assert_true(fabs(seconds("25gbe+window=8K", 16384) - seconds("25gbe", 16384)) < 1e-12); // messages of 8 KiB
@@ -101,7 +98,6 @@ static void test_a_window_slows_messages_that_do_not_fit_into_it(void **state)
 
 static void test_losses_are_as_many_as_was_said_and_the_same_each_time(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     assert_int_equal(clab_net_load("25gbe+loss=1%:5ms", &net), CLAB_OK);
@@ -117,7 +113,6 @@ static void test_losses_are_as_many_as_was_said_and_the_same_each_time(void **st
 
 static void test_what_can_not_be_wrong_is_refused(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const wrong[] = {"25gbe+",          "25gbe+rate=0%",   "25gbe+rate=10",  "25gbe+window=0",
                                         "25gbe+loss=5%",   "25gbe+loss=5%:5", "25gbe+speed=1%", "25gbe+rate=10%+x",

@@ -26,7 +26,6 @@ static _Noreturn void have_a_child(int say)
 // Whoever holds the pipe's other end has ended when poll(2) says so.
 static void test_a_child_ends_with_its_command_even_by_sigkill(void **state)
 {
-    (void)state;
     int ends[2], status;
     char byte;
     assert_int_equal(pipe(ends), 0);

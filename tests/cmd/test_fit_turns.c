@@ -29,7 +29,6 @@ static int look_at_buffers(struct clab_comm *comm, int rank)
     struct clab_job *job = clab_comm_job(comm);
     struct fit_ranks ranks;
     int status = 0;
-    (void)rank;
     if (fit_ranks_open(comm, job, BYTES, &ranks))
         return 1;
     if (!are_ordinary(ranks.x, true) || !are_ordinary(ranks.y, true) || !are_ordinary(ranks.z, true))
@@ -71,7 +70,6 @@ static int pass_one(struct clab_comm *comm, int rank)
 // Of round trips beside ten samples three are fast, one is quicker still, and one sample was interrupted.
 static void test_the_pace_is_the_fastest_that_a_quarter_has(void **state)
 {
-    (void)state;
     static const double lines[] = {7.5, 6.2, 7.4, 6.1, 0, 7.6, 5, 6.3, 7.5, 7.4};
     struct clab_sample samples[10];
     struct clab_placement_sample all_probed[10] = {{0}};
@@ -125,19 +123,16 @@ static int wait_for_one(struct clab_comm *comm, int rank)
 
 static void test_a_rank_that_waits_keeps_its_core(void **state)
 {
-    (void)state;
     assert_int_equal(run_work(2, wait_for_one), 0);
 }
 
 static void test_a_message_is_as_long_as_it_says(void **state)
 {
-    (void)state;
     assert_int_equal(run_work(2, pass_one), 0);
 }
 
 static void test_probes_work_on_no_zeros_and_no_slow_values(void **state)
 {
-    (void)state;
     assert_int_equal(run_work(2, look_at_buffers), 0);
 }
 

@@ -37,7 +37,6 @@ static int read_text(const char *text, struct lab_conf *conf_p)
 
 static void test_settings_and_quantities_are_read(void **state)
 {
-    (void)state;
     needs_inih();
     struct lab_conf conf;
     assert_int_equal(read_text(GOOD, &conf), CLAB_OK);
@@ -56,7 +55,6 @@ static void test_settings_and_quantities_are_read(void **state)
 
 static void test_bounds_of_predictions_are_read(void **state)
 {
-    (void)state;
     needs_inih();
     struct lab_conf conf;
     assert_int_equal(read_text(GOOD "[overlap]\nunit = %\nmost = 100\n[op]\nunit = s\nmessage = yes\n", &conf),
@@ -68,7 +66,6 @@ static void test_bounds_of_predictions_are_read(void **state)
 
 static void test_a_variant_changes_what_it_says_and_only_when_used(void **state)
 {
-    (void)state;
     needs_inih();
     struct lab_conf conf;
     assert_int_equal(read_text(GOOD "[lab ofi]\nranks = 2\nsizes = 16\n[lab emulate]\nranks = 3\n", &conf), CLAB_OK);
@@ -87,7 +84,6 @@ static void test_a_variant_changes_what_it_says_and_only_when_used(void **state)
 
 static void test_a_lab_may_have_a_wire_and_say_why_it_needs_it(void **state)
 {
-    (void)state;
     needs_inih();
     struct lab_conf conf;
     assert_int_equal(read_text(GOOD, &conf), CLAB_OK);
@@ -125,7 +121,6 @@ static const struct {
 
 static void test_each_mistake_is_refused_with_its_line(void **state)
 {
-    (void)state;
     needs_inih();
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct lab_conf conf;
@@ -140,7 +135,6 @@ static void test_each_mistake_is_refused_with_its_line(void **state)
 
 static void test_each_folder_of_labs_has_its_model(void **state)
 {
-    (void)state;
     struct lab_words folders = {0};
     assert_int_equal(lab_select(".", "all", &folders), CLAB_OK);
     for (int i = 0; i < folders.count; i++)
@@ -153,7 +147,6 @@ static void test_each_folder_of_labs_has_its_model(void **state)
 
 static void test_a_folder_without_a_model_is_refused_with_what_to_do(void **state)
 {
-    (void)state;
     struct lab_conf conf;
     const struct capture capture = capture_begin(STDERR_FILENO);
     const int err = lab_conf_load(".", "77-no-such", &conf);
@@ -179,7 +172,6 @@ static void assert_losses_are_bound(const char *path, int rows)
 
 static void test_losses_may_part_by_what_is_derived(void **state)
 {
-    (void)state;
     needs_inih();
     assert_losses_are_bound("labs/03-dataparallel/lab.conf", 16);
     assert_losses_are_bound("labs/08-buckets/lab.conf", 128);
@@ -197,7 +189,6 @@ static int sum(const struct lab_words *words)
 // take three minutes.
 static void test_lab_01_makes_few_communicators_on_gpus(void **state)
 {
-    (void)state;
     needs_inih();
     enum { REPEATS = 7 };
     struct lab_conf conf;

@@ -41,7 +41,6 @@ static const char profile[] = "tests/fuzz/corpus/net/profile.net"; // what `comm
 // In closed forms, a message of this machine takes what the machine card says: two ranks that exchange, call after call.
 static void test_a_message_of_this_machine_takes_what_the_card_says(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     assert_int_equal(clab_net_load(profile, &net), CLAB_OK);
@@ -63,7 +62,6 @@ static void test_a_message_of_this_machine_takes_what_the_card_says(void **state
 // alpha 1 us, beta 1 ns/B, gamma 0.1 ns/B: an allreduce by doubling of 4 ranks is 2 (alpha + S (beta + gamma)).
 static void test_times_are_those_of_the_network(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
     const struct lab_conf conf = {.model = lab_model_find("07-ring-vs-tree")};
@@ -81,7 +79,6 @@ static void test_times_are_those_of_the_network(void **state)
 
 static void test_messages_and_bytes_are_counted_on_the_schedule(void **state)
 {
-    (void)state;
     const struct lab_model *model = lab_model_find("07-ring-vs-tree");
     const struct lab_context context = {0};
     assert_near(model->predict(&context, LAB_AFTER, 4, "messages/ring/4096"), 6);
@@ -98,7 +95,6 @@ static void test_messages_and_bytes_are_counted_on_the_schedule(void **state)
 // probe's 12 us are three turns of two ranks each, so a turn is 2 us.
 static void test_ranks_on_shared_cores_share_work_and_take_turns(void **state)
 {
-    (void)state;
     struct clab_net net = {.nlevels = 1};
     struct clab_level *level = &net.levels[0];
     level->bytes = 1 << 20;
@@ -122,7 +118,6 @@ static void test_ranks_on_shared_cores_share_work_and_take_turns(void **state)
 // the last overlap with them.
 static void test_virtual_times_are_the_closed_forms(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
     const struct lab_conf conf = {.model = lab_model_find("07-ring-vs-tree")};
@@ -141,7 +136,6 @@ static void test_virtual_times_are_the_closed_forms(void **state)
 // c = 100 us at two ranks and 300 us at four; no network, so no later operation is predicted.
 static void test_a_communicator_is_predicted_from_two_probes(void **state)
 {
-    (void)state;
     struct lab_results probe = {0};
     static const char *const phases[] = {"rendezvous", "connect", "first_op", "destroy"};
     for (int i = 0; i < 4; i++) {
@@ -169,7 +163,6 @@ static void test_a_communicator_is_predicted_from_two_probes(void **state)
 // With a network whose doubling of two ranks takes o: after costs (c + (k - 1) o) / k, break-even is (c - o) / o.
 static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
     struct lab_results probe = {0};
@@ -194,7 +187,6 @@ static void test_the_amortised_cost_is_that_of_the_lab_text(void **state)
 // In virtual time: four ranks find each other in 4 messages and connect in 6; an allreduce takes 2.
 static void test_the_virtual_loop_follows_from_alpha(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
     const struct lab_conf conf = {
@@ -220,7 +212,6 @@ static void test_the_virtual_loop_follows_from_alpha(void **state)
 // Two ranks with two cores each: a thread could move messages. A library such as NCCL takes calls from one thread only.
 static void test_what_is_predicted_overlaps_only_where_a_thread_may_call(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 1e-10, &net), CLAB_OK);
     struct lab_results probe = {0};
@@ -246,7 +237,6 @@ static void test_what_is_predicted_overlaps_only_where_a_thread_may_call(void **
 // too.
 static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 0, 0, &net), CLAB_OK);
     struct lab_results probe = {0};
@@ -277,7 +267,6 @@ static void test_a_monitored_barrier_hears_the_others_while_it_waits(void **stat
 
 static void test_without_a_network_no_barrier_is_predicted(void **state)
 {
-    (void)state;
     static const char *const unknown[] = {"step/100", "wait_straggler/100", "wait_others/100"};
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, 2, "work/100", 10e-6);
@@ -303,7 +292,6 @@ static void test_without_a_network_no_barrier_is_predicted(void **state)
 
 static void test_counterparts_differ_in_the_middle_word_only(void **state)
 {
-    (void)state;
     struct lab_results r = {0};
     static const char *const names[] = {"time/by_hand/8", "time/by_hand/64", "bytes_sent/by_hand/8", "op",
                                         "iteration/8"};
@@ -324,7 +312,6 @@ static void test_counterparts_differ_in_the_middle_word_only(void **state)
 
 static void test_what_must_be_equal_is(void **state)
 {
-    (void)state;
     struct lab_results r = {0};
     const struct lab_conf conf = {
         .id = "07",
@@ -356,7 +343,6 @@ static int read_rows(const char *text, struct lab_results *results)
 
 static void test_rows_of_programs_are_read_whole_or_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"op,s,2,1,nan,1,1\n",     "op,s,2,1,inf,1,1\n",
                                         "op,s,2,1,1.5\n",         "op,s,2,1,1.5,1,2,3\n",
                                         "op,s,2,1,1.5,1,2",       "op,seconds.seconds!,2,1,1.5,1,2\n",

@@ -56,7 +56,6 @@ static double roofline(double flop, double bytes)
 
 static void test_a_step_through_rank_0_is_as_lab_03_derives(void **state)
 {
-    (void)state;
     needs_inih();
     struct question q;
     char quantity[64];
@@ -115,7 +114,6 @@ static double bucketed(int n)
 
 static void test_the_curve_over_the_cap_is_as_lab_08_derives(void **state)
 {
-    (void)state;
     needs_inih();
     struct question q;
     ask("08-buckets", &q);
@@ -135,7 +133,6 @@ static void test_the_curve_over_the_cap_is_as_lab_08_derives(void **state)
 
 static void test_the_best_number_of_buckets_is_where_lab_08_says(void **state)
 {
-    (void)state;
     needs_inih();
     struct question q;
     ask("08-buckets", &q);

@@ -39,7 +39,6 @@ static void set_up(struct setting *s, double budget)
 
 static void test_enough_time_gives_each_cell_all_its_calls(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 3600);
     const double seconds = matrix_estimate_divide(&s.matrix);
@@ -54,7 +53,6 @@ static void test_enough_time_gives_each_cell_all_its_calls(void **state)
 
 static void test_short_time_takes_calls_from_the_longest_cells(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 40);
     const double seconds = matrix_estimate_divide(&s.matrix);
@@ -67,7 +65,6 @@ static void test_short_time_takes_calls_from_the_longest_cells(void **state)
 
 static void test_shorter_time_leaves_the_longest_cells_out(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 6);
     const double seconds = matrix_estimate_divide(&s.matrix);
@@ -79,7 +76,6 @@ static void test_shorter_time_leaves_the_longest_cells_out(void **state)
 
 static void test_no_time_leaves_all_out(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 1e-9);
     assert_true(matrix_estimate_divide(&s.matrix) == 0);
@@ -89,7 +85,6 @@ static void test_no_time_leaves_all_out(void **state)
 
 static void test_fewer_calls_than_the_fewest_can_be_asked_for(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 3600);
     s.matrix.options.warmup = 0;
@@ -101,7 +96,6 @@ static void test_fewer_calls_than_the_fewest_can_be_asked_for(void **state)
 
 static void test_ranks_that_share_cores_take_as_many_times_as_long(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 3600);
     s.cells[1] = s.cells[0];
@@ -114,7 +108,6 @@ static void test_ranks_that_share_cores_take_as_many_times_as_long(void **state)
 
 static void test_cells_that_end_correct_the_others(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 3600);
     matrix_estimate_divide(&s.matrix);
@@ -126,7 +119,6 @@ static void test_cells_that_end_correct_the_others(void **state)
 
 static void test_predictions_replace_bytes(void **state)
 {
-    (void)state;
     struct setting s;
     set_up(&s, 3600);
     s.matrix.trials[MATRIX_SHM].cell.simulated = 1e-6;

@@ -91,7 +91,6 @@ static void read_pairs(const char *name, struct netmon_pair **pairs_p, int *n_p)
 
 static void test_bytes_of_pairs_are_what_the_job_counts(void **state)
 {
-    (void)state;
     if (!clab_backend_find("ofi")) {
         puts("skip: this build has no ofi");
         skip();
@@ -150,7 +149,6 @@ static int count_in_namespace(void)
 
 static void test_bytes_of_the_interface_are_what_the_job_counts(void **state)
 {
-    (void)state;
     if (!clab_backend_find("ofi")) {
         puts("skip: this build has no ofi");
         skip();
@@ -162,7 +160,6 @@ static void test_bytes_of_the_interface_are_what_the_job_counts(void **state)
 
 static void test_counters_are_read_from_the_columns_that_proc_5_names(void **state)
 {
-    (void)state;
     char text[] =
         "Inter-|   Receive                                                |  Transmit\n"
         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop\n"
@@ -195,7 +192,6 @@ static struct netmon_interfaces parse(const char *text)
 // eth1 comes between two samples, and has counted before; eth2 begins anew.
 static void test_an_interface_counts_from_its_second_sample_on(void **state)
 {
-    (void)state;
     struct netmon_interfaces before = parse("lo: 10 1 0 0 0 0 0 0 10 1\neth0: 100 2 0 0 0 0 0 0 900 10\n"
                                             "eth2: 5000 50 0 0 0 0 0 0 6000 60\n"),
                              now = parse("lo: 90 9 0 0 0 0 0 0 90 9\neth0: 150 3 0 0 0 0 0 0 990 12\n"
@@ -243,7 +239,6 @@ static bool are_those_of_the_environment(const int numbers[RANKS])
 // On the second host of a job, ranks begin at 4. Until a rank has become its program, it has the launcher's environment.
 static void test_ranks_have_the_numbers_of_their_environment(void **state)
 {
-    (void)state;
     char name[16];
     int ends[2], numbers[RANKS] = {0};
     assert_int_equal(pipe(ends), 0);
@@ -274,7 +269,6 @@ static void test_ranks_have_the_numbers_of_their_environment(void **state)
 // A connection of this process with itself, as rank 4: its pairs have that number, at both ends.
 static void test_pairs_have_the_numbers_of_ranks(void **state)
 {
-    (void)state;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t bytes = sizeof at;
     pid_t pid = getpid();
@@ -301,7 +295,6 @@ static void test_pairs_have_the_numbers_of_ranks(void **state)
 
 static void test_a_process_without_ranks_is_no_job(void **state)
 {
-    (void)state;
     struct netmon_ranks ranks;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int found = netmon_ranks_find("no-such-program", &ranks);

@@ -257,7 +257,6 @@ static void check_rates(void)
 
 static void test_rates_are_those_of_the_job(void **state)
 {
-    (void)state;
     interval = 0.5;
     is_closed = false;
     check_rates();
@@ -266,7 +265,6 @@ static void test_rates_are_those_of_the_job(void **state)
 // As jobs do. In the second since the last sample it has sent a third of all.
 static void test_rates_last_until_the_job_closes_its_connections(void **state)
 {
-    (void)state;
     interval = 1.5;
     is_closed = true;
     check_rates();

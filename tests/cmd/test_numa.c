@@ -45,7 +45,6 @@ static int usable(void)
 
 static void test_numa_finds_nodes_with_usable_cores(void **state)
 {
-    (void)state;
     struct numa_node nodes[NUMA_NODES];
     char list[64];
     const int cpu = usable();
@@ -67,7 +66,6 @@ static void test_numa_finds_nodes_with_usable_cores(void **state)
 
 static void test_numa_copies_and_comes_back(void **state)
 {
-    (void)state;
     cpu_set_t before, after;
     const struct numa_node here = {0, usable()}, nowhere = {1, 1000};
     double rate = 0;
@@ -81,13 +79,11 @@ static void test_numa_copies_and_comes_back(void **state)
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) == NULL;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 

@@ -10,7 +10,6 @@ static const struct clab_placement_sample near = {110e-9, 120e-12, 0}, far = {30
 
 static void test_batches_count_where_the_cores_usually_were(void **state)
 {
-    (void)state;
     const struct clab_placement_sample all_probed[] = {near, far, near, near, halves};
     double values[] = {1, 2, 3, 4, 5};
     struct clab_placement_sample probed;
@@ -22,7 +21,6 @@ static void test_batches_count_where_the_cores_usually_were(void **state)
 // Two halves of one core have a line as others have.
 static void test_halves_of_a_core_are_a_place_of_their_own(void **state)
 {
-    (void)state;
     const struct clab_placement_sample all_probed[] = {halves, near, halves};
     double values[] = {1, 2, 3};
     struct clab_placement_sample probed;
@@ -32,7 +30,6 @@ static void test_halves_of_a_core_are_a_place_of_their_own(void **state)
 
 static void test_interrupted_batches_do_not_count(void **state)
 {
-    (void)state;
     const struct clab_placement_sample all_probed[] = {near, none, near, none, none};
     double values[] = {1, 9, 2, 9, 9};
     struct clab_placement_sample probed;
@@ -42,7 +39,6 @@ static void test_interrupted_batches_do_not_count(void **state)
 
 static void test_where_most_were_interrupted_all_count(void **state)
 {
-    (void)state;
     const struct clab_placement_sample all_probed[] = {none, none, none, none, near};
     double values[] = {1, 2, 3, 4, 5};
     struct clab_placement_sample probed;
@@ -53,7 +49,6 @@ static void test_where_most_were_interrupted_all_count(void **state)
 // A neighbour slows a core.
 static void test_batches_count_at_the_fastest_pace_that_a_quarter_have(void **state)
 {
-    (void)state;
     const struct clab_placement_sample fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
     const struct clab_placement_sample all_probed[] = {slow, fast, slow, slow};
     double values[] = {1, 2, 3, 4};
@@ -64,7 +59,6 @@ static void test_batches_count_at_the_fastest_pace_that_a_quarter_have(void **st
 
 static void test_where_few_are_fast_the_usual_pace_counts(void **state)
 {
-    (void)state;
     const struct clab_placement_sample fast = {110e-9, 120e-12, 90e-9}, slow = {130e-9, 140e-12, 145e-9};
     const struct clab_placement_sample all_probed[] = {slow, fast, slow, slow, slow};
     double values[] = {1, 2, 3, 4, 5};
@@ -75,7 +69,6 @@ static void test_where_few_are_fast_the_usual_pace_counts(void **state)
 
 static void test_an_even_number_of_places_leaves_some(void **state)
 {
-    (void)state;
     const struct clab_placement_sample all_probed[] = {near, far};
     double values[] = {1, 2};
     struct clab_placement_sample probed;
@@ -85,7 +78,6 @@ static void test_an_even_number_of_places_leaves_some(void **state)
 // Six ranks on two cores for 6 ms each: they have 12 ms of the cores, or another program has some of these.
 static void test_ranks_that_share_cores_see_others_take_them(void **state)
 {
-    (void)state;
     assert_false(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 12e-3}, 6, 2));
     assert_true(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 9e-3}, 6, 2));
     assert_false(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 9e-3, .sleeps = 1}, 6, 2)); // or it slept

@@ -25,7 +25,6 @@ static const char *copy_of(const char *csv)
 
 static int free_copy(void **state)
 {
-    (void)state;
     free(text);
     text = NULL;
     return 0;
@@ -33,7 +32,6 @@ static int free_copy(void **state)
 
 static void test_honest_text_stays(void **state)
 {
-    (void)state;
     static const char honest[] = "# machine: Intel(R) Xeon(R) CPU @ 2.20GHz, 2 cores; 50 % [a] # 1 µs ~ x\n"
                                  "collective,quantity,unit,usec\n"
                                  "reduce_scatter,time/halving_doubling/2097152,s/GB,1.5e-06\n"
@@ -43,7 +41,6 @@ static void test_honest_text_stays(void **state)
 
 static void test_what_starts_a_command_or_markup_goes(void **state)
 {
-    (void)state;
     assert_string_equal(copy_of("# a: `x` \"y\" 'z' \\ $PATH {/=9 b} <c> | & ^\n"
                                 "n\n"
                                 "';touch${IFS}F;'\n"
@@ -56,7 +53,6 @@ static void test_what_starts_a_command_or_markup_goes(void **state)
 
 static void test_control_characters_and_broken_signs_go(void **state)
 {
-    (void)state;
     assert_string_equal(copy_of("# a: \x1b[2J \x7f\xc2\x9b \xe4 \xc0\xaf \xed\xa0\x80 \xf5\n"
                                 "n\n"
                                 "\x1b[31m\xff\n"),
@@ -65,13 +61,11 @@ static void test_control_characters_and_broken_signs_go(void **state)
 
 static void test_numbers_are_finite_and_plain(void **state)
 {
-    (void)state;
     assert_string_equal(copy_of("a,b,c,d,e\n1e999,nan,-inf,0x10,1e-5\n"), "a,b,c,d,e\n,,,16,1e-5\n");
 }
 
 static void test_a_name_and_a_value_are_cut(void **state)
 {
-    (void)state;
     char csv[2000], expected[2000];
     snprintf(csv, sizeof csv, "# a: %0500d\nn\nx%0500d\n", 0, 0);
     snprintf(expected, sizeof expected, "# a: %0300d\nn\nx%079d\n", 0, 0);
@@ -80,7 +74,6 @@ static void test_a_name_and_a_value_are_cut(void **state)
 
 static void test_a_sign_is_not_cut_in_two(void **state)
 {
-    (void)state;
     char csv[200], expected[200];
     snprintf(csv, sizeof csv, "n\nx%078dµ\n", 0);
     snprintf(expected, sizeof expected, "n\nx%078d\n", 0);
@@ -89,7 +82,6 @@ static void test_a_sign_is_not_cut_in_two(void **state)
 
 static void test_predictions_come_in_the_columns_of_results(void **state)
 {
-    (void)state;
     struct clab_csv data;
     char in[] =
         "program,quantity,ranks,unit,low,high\nafter,time/ring/8,4,s,1e-06,4e-06\nafter/before,ratio/x;`y`,4,1,0,2\n"

@@ -44,7 +44,6 @@ static struct clab_net *flat(void)
 
 static void test_sweep_finds_where_ring_overtakes_doubling(void **state)
 {
-    (void)state;
     static const char *const names[] = {"ring", "doubling", NULL};
     struct clab_net *net = flat();
     struct sweep_line line = line_of(net, 8, names, 2, 1 << 20);
@@ -64,7 +63,6 @@ static void test_sweep_finds_where_ring_overtakes_doubling(void **state)
 
 static void test_sweep_finds_a_winner_between_two_others(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const names[] = {"hierarchical", "doubling", "halving_doubling", NULL};
     struct clab_net *net;
@@ -86,7 +84,6 @@ static void test_sweep_finds_a_winner_between_two_others(void **state)
 
 static void test_sweep_leaves_out_what_takes_too_many_messages(void **state)
 {
-    (void)state;
     static const char *const names[] = {"ring", "doubling", NULL};
     struct clab_net *net = flat();
     struct sweep_line line = line_of(net, 33, names, 1, 33); // the first size is not shared equally: 33 * 64 messages

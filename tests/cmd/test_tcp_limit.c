@@ -48,20 +48,17 @@ static int measure_alone(int rank)
 
 static void test_the_limit_of_tcp_is_measured_between_the_first_two(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(2), measure_here), 0);
     assert_int_equal(run_job(ranks(3), measure_here), 0);
 }
 
 static void test_ranks_that_can_not_connect_have_no_limit(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(2), measure_nowhere), 0);
 }
 
 static void test_one_rank_alone_has_no_limit(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(1), measure_alone);
     const char *text = capture_end(err);

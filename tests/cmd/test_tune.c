@@ -53,7 +53,6 @@ static const struct tune_rule rule = {.margin = 1.03, .registered = CLAB_NCCL_AN
 
 static void test_sizes_with_the_same_winner_are_one_row(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     static const struct range expected[] = {{0, 1023, CLAB_NCCL_TREE, CLAB_NCCL_LL, 2, 2},
                                             {1024, 32767, CLAB_NCCL_RING, CLAB_NCCL_SIMPLE, 4, 2}};
@@ -72,7 +71,6 @@ static void test_sizes_with_the_same_winner_are_one_row(void **state)
 
 static void test_nccls_own_choice_stays_where_nothing_gains_enough(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     static const struct range expected[] = {{0, 63, OWN, OWN, 1, 1},
                                             {64, 1023, CLAB_NCCL_TREE, CLAB_NCCL_LL, 1.04, 1.04}};
@@ -88,7 +86,6 @@ static void test_nccls_own_choice_stays_where_nothing_gains_enough(void **state)
 // What is chosen below stays within the margin, so that noise makes no rows.
 static void test_a_choice_changes_only_for_more_than_the_margin(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     static const double ring[] = {10, 9.9, 10, 9.5}; // by a tree 10 each; the last differs by more than 3 %
     static const struct range expected[] = {{0, 511, CLAB_NCCL_TREE, CLAB_NCCL_LL, 2, 2},
@@ -104,7 +101,6 @@ static void test_a_choice_changes_only_for_more_than_the_margin(void **state)
 
 static void test_without_nccls_own_time_there_is_no_gain(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     static const struct range expected[] = {{0, 15, CLAB_NCCL_PAT, CLAB_NCCL_SIMPLE, NAN, NAN}};
     add(&times, 8, CLAB_NCCL_PAT, CLAB_NCCL_SIMPLE, 10);
@@ -113,7 +109,6 @@ static void test_without_nccls_own_time_there_is_no_gain(void **state)
 
 static void test_the_model_pins_what_nccl_takes(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     struct nccl_given given = nccl_given_default;
     struct nccl_believed b;
@@ -149,7 +144,6 @@ static void test_the_model_pins_what_nccl_takes(void **state)
 
 static void test_what_is_written_is_what_the_tuner_reads(void **state)
 {
-    (void)state;
     const struct clab_nccl_row row = {CLAB_NCCL_REDUCE_SCATTER,
                                       CLAB_NCCL_NVLS_TREE,
                                       CLAB_NCCL_LL128,
@@ -204,7 +198,6 @@ static const struct tune_missing none = {-1, 0, 1}, two_nodes = {-1, 0, 2};
 
 static void test_what_nccl_tests_print_is_read(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     struct tune_label ring;
     assert_int_equal(tune_label_read("Ring/LL128/4", &ring), CLAB_OK);
@@ -229,7 +222,6 @@ static void test_what_nccl_tests_print_is_read(void **state)
 // From version 1.0 on, which had other columns, no line with the test's name, and times in ms.
 static void test_all_versions_of_nccl_tests_are_read(void **state)
 {
-    (void)state;
     static const char *const logs[] = {
         // 1.0
         "#   Rank  0 on      alpha device  0 [0x07] Tesla P100\n#   Rank  1 on      alpha device  1 [0x08] Tesla P100\n"
@@ -261,7 +253,6 @@ static void test_all_versions_of_nccl_tests_are_read(void **state)
 
 static void test_an_option_contradicts_no_log(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     const struct tune_missing options = {-1, 4, 1};
     struct capture capture = capture_begin(STDERR_FILENO);
@@ -273,7 +264,6 @@ static void test_an_option_contradicts_no_log(void **state)
 
 static void test_a_log_in_it_says_which_choice_was_forced(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     const char *text = "a:1:1 [0] NCCL INFO NCCL_PROTO set by environment to Simple\n" HEADING
                        "a:1:1 [0] NCCL INFO NCCL_ALGO set by environment to PAT\n"
@@ -289,7 +279,6 @@ static void test_a_log_in_it_says_which_choice_was_forced(void **state)
 
 static void test_csv_is_read_by_its_names(void **state)
 {
-    (void)state;
     struct tune_times times = {0};
     // As our bench writes it; what NCCL has no tuner for, in place, and refused times are left out.
     const char *bench = "# command: commlab bench\ncollective,algorithm,backend,ranks,bytes,inplace,usec,wrong\n"
@@ -311,7 +300,6 @@ static void test_csv_is_read_by_its_names(void **state)
 
 static void test_files_that_are_wrong_are_named_with_their_line(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } files[] = {
@@ -349,7 +337,6 @@ static void test_files_that_are_wrong_are_named_with_their_line(void **state)
 
 static void test_labels_are_an_algorithm_and_a_protocol(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"",           "ring",      "ring/",    "/ll",   "ring/ll/0",
                                         "ring/ll/65", "ring/ll/x", "rings/ll", "ring/l"};
     struct tune_label label;
@@ -380,7 +367,6 @@ static int bench(int argc, char **argv)
 
 static void test_what_is_measured_waits_in_nccls_calls_as_other_programs_do(void **state)
 {
-    (void)state;
     static const bool functions[CLAB_NCCL_FUNCTIONS] = {[CLAB_NCCL_BROADCAST] = true};
     const struct tune_run run = {.backend = "nccl", .nodes = 1};
     struct tune_times times = {0};
@@ -396,7 +382,6 @@ static void test_what_is_measured_waits_in_nccls_calls_as_other_programs_do(void
 // Times of memory that was registered say nothing of memory that was not.
 static void test_rows_say_whether_memory_was_registered(void **state)
 {
-    (void)state;
     static const char *const settings[] = {"1", "0", ""};
     for (int i = 0; i < 3; i++) {
         struct tune_times times = {0};

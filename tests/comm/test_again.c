@@ -120,7 +120,6 @@ static int repeat(int rank)
 
 static void test_calls_that_differ_in_one_argument(void **state)
 {
-    (void)state;
     run_all(NRANKS, repeat, NULL, "20s", 0);
 }
 

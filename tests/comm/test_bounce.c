@@ -51,7 +51,6 @@ static int blocks_left(void)
 
 static bool reaches(struct clab_domain *domain, const void *memory)
 {
-    (void)domain;
     for (int i = 0; i < MOST; i++)
         if (blocks[i].memory && (const char *)memory >= blocks[i].memory &&
             (const char *)memory < blocks[i].memory + blocks[i].bytes)
@@ -208,37 +207,31 @@ static void run_all(void (*what)(struct here *), bool checked)
 
 static void test_a_loop_takes_the_same_memory_again(void **state)
 {
-    (void)state;
     run_all(loop, false);
 }
 
 static void test_only_what_is_not_reached_is_copied(void **state)
 {
-    (void)state;
     run_all(mix, false);
 }
 
 static void test_a_monitored_barrier_says_who_was_late(void **state)
 {
-    (void)state;
     run_all(monitor, false);
 }
 
 static void test_checks_pass_calls_that_are_alike(void **state)
 {
-    (void)state;
     run_all(call_alike, true);
 }
 
 static void test_checks_find_calls_that_differ_and_free_the_memory(void **state)
 {
-    (void)state;
     run_all(call_differently, true);
 }
 
 static void test_a_failure_frees_the_memory_and_copies_nothing_out(void **state)
 {
-    (void)state;
     run_all(wait_in_vain, false);
 }
 

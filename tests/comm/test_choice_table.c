@@ -52,7 +52,6 @@ static void assert_choices(const char *text, const struct expected *expected, in
 
 static void test_the_first_row_that_fits_is_taken(void **state)
 {
-    (void)state;
     static const struct expected expected[] = {
         {8, 1, 64, "tree"}, {8, 1, 1024, "tree"}, {8, 1, 1028, "star"}, {8, 1, 1 << 20, "star"}};
     assert_choices("allreduce,64,1024,tree,-1,-1,-1,-1\nallreduce,0,-1,star,-1,-1,-1,-1\n"
@@ -62,7 +61,6 @@ static void test_the_first_row_that_fits_is_taken(void **state)
 
 static void test_minus_one_is_any_and_a_number_is_that(void **state)
 {
-    (void)state;
     static const struct expected expected[] = {
         {8, 1, 64, "tree"}, {16, 2, 64, "star"}, {16, 1, 64, "ring"}, {4, 4, 64, "ring"}};
     assert_choices("allreduce,0,-1,tree,-1,-1,-1,8\nallreduce,0,-1,star,-1,-1,2,-1\nallreduce,0,-1,ring,-1,-1,-1,-1\n",
@@ -71,7 +69,6 @@ static void test_minus_one_is_any_and_a_number_is_that(void **state)
 
 static void test_where_no_row_fits_the_default_stays(void **state)
 {
-    (void)state;
     static const struct expected expected[] = {{8, 1, 64, "doubling"}, {8, 1, 1 << 20, "ring"}, {8, 1, 4096, "tree"}};
     assert_choices("allreduce,4096,8191,tree,-1,-1,-1,-1\nbroadcast,0,-1,flat,-1,-1,-1,-1\n", expected, 3);
     int lanes;
@@ -80,7 +77,6 @@ static void test_where_no_row_fits_the_default_stays(void **state)
 
 static void test_channels_are_lanes(void **state)
 {
-    (void)state;
     struct clab_choice_table table = table_of("allreduce,0,64,tree,-1,4,-1,-1\nallreduce,65,-1,tree,-1,-1,-1,-1\n");
     int lanes;
     chosen(&table, 8, 1, 64, &lanes);
@@ -92,7 +88,6 @@ static void test_channels_are_lanes(void **state)
 
 static void test_rows_with_a_protocol_are_nccls(void **state)
 {
-    (void)state;
     static const struct expected expected[] = {{8, 1, 64, "star"}};
     assert_choices("allreduce,0,-1,tree,ll,-1,-1,-1\nallreduce,0,-1,nvls,simple,-1\nallreduce,0,-1,star,-1,-1,-1,-1\n",
                    expected, 1);
@@ -100,7 +95,6 @@ static void test_rows_with_a_protocol_are_nccls(void **state)
 
 static void test_a_bad_row_is_refused_with_its_line(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } files[] = {

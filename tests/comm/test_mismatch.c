@@ -242,7 +242,6 @@ static void test_a_check_finds_it_before_anything_is_sent(void **state)
 
 static void test_who_calls_what_is_said(void **state)
 {
-    (void)state;
     for (int check = 0; check < 2; check++) {
         forget(NULL);
         setenv("CLAB_CHECK", check ? "1" : "0", 1);
@@ -259,7 +258,6 @@ static void test_who_calls_what_is_said(void **state)
 
 static void test_who_sends_what_is_said(void **state)
 {
-    (void)state;
     assert_text_has(run_all(2, fail_once, send_another_count, "20s", 0),
                     "rank 0: receive of 32 float from rank 1: rank 1 calls send of 64 float to rank 0: ranks disagree");
 }
@@ -287,7 +285,6 @@ static int agree(struct clab_comm *comm, int rank)
 
 static void test_who_agrees_is_not_disturbed_by_checks(void **state)
 {
-    (void)state;
     setenv("CLAB_CHECK", "1", 1);
     for (int nranks = 1; nranks <= 4; nranks++) {
         forget(NULL);

@@ -68,13 +68,11 @@ static void run_late(int straggler, double seconds)
 
 static void test_a_straggler_is_named_with_its_lateness(void **state)
 {
-    (void)state;
     run_late(2, 0.3);
 }
 
 static void test_rank_0_may_be_the_straggler(void **state)
 {
-    (void)state;
     run_late(0, 0.3);
 }
 
@@ -114,13 +112,11 @@ static void run_missing(int who)
 
 static void test_who_does_not_come_is_named(void **state)
 {
-    (void)state;
     run_missing(3);
 }
 
 static void test_rank_0_may_not_come(void **state)
 {
-    (void)state;
     run_missing(0);
 }
 
@@ -166,7 +162,6 @@ static void assert_those_in_time_agree(int try)
 
 static void test_who_comes_at_the_deadline_is_in_time_or_late_at_every_rank(void **state)
 {
-    (void)state;
     run_all(RANKS, just_act, come_at_the_deadline, "30s", 0);
     for (int rank = 0; rank < RANKS; rank++)
         assert_int_equal(told->values[rank], CLAB_OK);
@@ -180,7 +175,6 @@ static int use_it_much(struct clab_comm *comm, int rank)
 {
     struct clab_comm *alone;
     double one[1] = {NAN};
-    (void)rank;
     for (int i = 0; i < 200; i++) {
         CLAB_TRY(clab_monitored_barrier(comm, 5, late));
         CLAB_TRY(clab_allreduce(comm, in, out, COUNT, CLAB_F32, CLAB_SUM));
@@ -195,7 +189,6 @@ static int use_it_much(struct clab_comm *comm, int rank)
 
 static void test_it_may_be_used_beside_collectives(void **state)
 {
-    (void)state;
     run_all(RANKS, just_act, use_it_much, "30s", 0);
     for (int rank = 0; rank < RANKS; rank++)
         assert_int_equal(told->values[rank], CLAB_OK);

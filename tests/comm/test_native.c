@@ -225,7 +225,6 @@ static int run_rank(int rank)
     struct here h = {0};
     char name[] = "native", *argv[] = {name, NULL};
     int argc = 1;
-    (void)rank;
     must(clab_job_open(&argc, argv, &h.job));
     shm = h.job->backend;
     library = *shm;
@@ -258,31 +257,26 @@ static const char *run_all(enum mode how, void (*what)(struct here *))
 
 static void test_the_automatic_choice_takes_the_library_s_own(void **state)
 {
-    (void)state;
     run_all(WORKS, take_it);
 }
 
 static void test_what_the_library_lacks_is_done_by_a_schedule(void **state)
 {
-    (void)state;
     run_all(WORKS, do_without);
 }
 
 static void test_schedules_and_the_native_are_chosen_by_name(void **state)
 {
-    (void)state;
     run_all(WORKS, choose);
 }
 
 static void test_natives_and_schedules_share_a_queue(void **state)
 {
-    (void)state;
     run_all(WORKS, queue);
 }
 
 static void test_a_native_that_is_not_there_is_refused(void **state)
 {
-    (void)state;
     const char *text = run_all(WORKS, refuse);
     assert_text_has(text, "broadcast has no algorithm 'native'; it has: auto flat");
     assert_text_has(text, "allreduce: the library has no such reduction of its own; set \"auto\"");
@@ -290,7 +284,6 @@ static void test_a_native_that_is_not_there_is_refused(void **state)
 
 static void test_a_native_that_never_ends_times_out(void **state)
 {
-    (void)state;
     assert_text_has(run_all(NEVER_ENDS, time_out),
                     "allreduce (native) of 1 float sum, number 0: nothing has moved for 500 ms (CLAB_TIMEOUT): "
                     "a deadline passed");
@@ -298,13 +291,11 @@ static void test_a_native_that_never_ends_times_out(void **state)
 
 static void test_a_native_that_fails_ends_the_communicator(void **state)
 {
-    (void)state;
     assert_text_has(run_all(FAILS, see_it_fail), "allreduce (native) of 1 float sum, number 0: a peer is dead or gone");
 }
 
 static void test_a_native_that_can_not_begin_is_named(void **state)
 {
-    (void)state;
     assert_text_has(run_all(SECOND_FAILS, see_the_second_fail), "allreduce (native) of 2 float sum, number 1: ");
 }
 

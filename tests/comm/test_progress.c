@@ -69,7 +69,6 @@ static int wait_at_1(struct clab_comm *comm, int rank)
 
 static void test_a_sum_goes_on_while_a_rank_computes(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, wait_at_1, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
     assert_int_equal(told->signals[0], 1);
@@ -77,7 +76,6 @@ static void test_a_sum_goes_on_while_a_rank_computes(void **state)
 
 static void test_without_a_thread_it_waits_for_the_next_call(void **state)
 {
-    (void)state;
     use("manual", "shm");
     const char *text = run_all(2, just_act, wait_at_1, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
@@ -161,7 +159,6 @@ static int register_beside_sums(struct clab_comm *comm, int rank)
 {
     enum { TIMES = 20, PER_SUM = 50, BYTES = 1 << 16 };
     char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (void)rank;
     for (int i = 0; i < TIMES; i++) {
         struct clab_registration *registration;
         struct clab_work *work;
@@ -178,7 +175,6 @@ static int register_beside_sums(struct clab_comm *comm, int rank)
 
 static void test_memory_is_registered_beside_work(void **state)
 {
-    (void)state;
     needs_libfabric();
     use("thread", "ofi");
     setenv("CLAB_OFI_REGISTER", "1", 1);
@@ -208,7 +204,6 @@ static int die_beside_work(struct clab_comm *comm, int rank)
 
 static void test_a_death_beside_work_is_told_to_who_waits(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, die_beside_work, "20s", 128 + SIGKILL);
     assert_all_answer(CLAB_EPEER, 0, 3, 1, told->moment + 0.05, text);
 }
@@ -221,7 +216,6 @@ static int leave_under_way(struct clab_comm *comm, int rank)
 
 static void test_what_is_under_way_holds_no_close(void **state)
 {
-    (void)state;
     const double start = clab_now();
     const char *text = run_all(2, just_act, leave_under_way, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
@@ -237,7 +231,6 @@ static int exit_under_way(struct clab_comm *comm, int rank)
 
 static void test_who_exits_without_a_close_ends(void **state)
 {
-    (void)state;
     run_all(2, just_act, exit_under_way, "20s", 7);
 }
 
@@ -260,7 +253,6 @@ static int count_threads(struct clab_comm *comm, int rank)
 
 static void test_who_only_waits_has_no_thread(void **state)
 {
-    (void)state;
     use("manual", "shm");
     run_all(2, just_act, count_threads, "20s", 0);
     const int none = told->signals[0]; // a sanitizer may have threads of its own
@@ -296,7 +288,6 @@ static int sum_as_a_batch(struct clab_comm *comm, int rank)
 
 static void test_the_thread_keeps_the_policy_of_its_program(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, sum_as_a_batch, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
     assert_int_equal(told->signals[0], 1);
@@ -321,7 +312,6 @@ static int sum_without_a_thread(struct clab_comm *comm, int rank)
 
 static void test_without_room_for_a_thread_calls_make_progress(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, sum_without_a_thread, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 2, -1, clab_now(), text);
     assert_int_equal(told->signals[0], 'm');
@@ -352,7 +342,6 @@ static int wait_for_who_is_late(struct clab_comm *comm, int rank)
 
 static void test_the_thread_leaves_the_core_while_nothing_moves(void **state)
 {
-    (void)state;
     run_all(2, just_act, wait_for_who_is_late, "20s", 0);
     if (!(told->seconds[2] < 0.15))
         fail_msg("%g %% of a core", 100 * told->seconds[2]);
@@ -363,7 +352,6 @@ static void test_the_thread_leaves_the_core_while_nothing_moves(void **state)
 static int say_choice(struct clab_comm *comm, int rank)
 {
     const char *why, *how = clab_job_progress(job, &why);
-    (void)comm;
     told->signals[rank] = *how;
     return why && *why ? CLAB_OK : CLAB_EWRONG;
 }
@@ -378,7 +366,6 @@ static int choice(const char *progress)
 
 static void test_the_choice_is_by_free_cores(void **state)
 {
-    (void)state;
     assert_int_equal(choice("thread"), 't');
     assert_int_equal(choice("manual"), 'm');
     assert_int_equal(choice("auto"), clab_cores() >= 4 ? 't' : 'm');
@@ -386,7 +373,6 @@ static void test_the_choice_is_by_free_cores(void **state)
 
 static void test_in_virtual_time_there_is_no_choice(void **state)
 {
-    (void)state;
     needs_inih();
     setenv("CLAB_BACKEND", "sim", 1);
     assert_int_equal(choice("auto"), 'v');
@@ -394,7 +380,6 @@ static void test_in_virtual_time_there_is_no_choice(void **state)
 
 static void test_a_choice_that_is_none_is_refused(void **state)
 {
-    (void)state;
     setenv("CLAB_PROGRESS", "fast", 1);
     const char *text = run_all(2, just_act, say_choice, "20s", NOT_JOINED);
     assert_text_has(text, "CLAB_PROGRESS is 'fast': it can be auto, thread or manual");
@@ -438,7 +423,6 @@ static int post_many(struct clab_comm *comm, int rank)
 
 static void test_a_start_tests_a_few_of_those_under_way(void **state)
 {
-    (void)state;
     use("manual", "shm");
     run_all(2, just_act, post_many, "20s", 0);
     assert_int_equal(told->values[0], CLAB_OK);
@@ -447,7 +431,6 @@ static void test_a_start_tests_a_few_of_those_under_way(void **state)
 // Two ranks with two cores each; a backend without a nap takes calls from one thread only.
 static void test_without_a_nap_there_is_no_thread(void **state)
 {
-    (void)state;
     struct clab_progress_place place = {.job_ranks = 2, .ranks = 2, .cores = 4, .mover = CLAB_MOVED_BY_CORES};
     const char *why;
     unsetenv("CLAB_PROGRESS");

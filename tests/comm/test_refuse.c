@@ -70,7 +70,6 @@ enum { REFUSALS = 9 + 11 + 6 };
 static int be_refused(int rank)
 {
     struct clab_comm *comm;
-    (void)rank;
     if (join(&comm))
         return NOT_JOINED;
     const int wrong = refuse_buffers_and_counts(comm) + refuse_ranks(comm) + refuse_algorithms(comm);
@@ -81,7 +80,6 @@ static int be_refused(int rank)
 
 static void test_what_is_refused_leaves_a_usable_communicator(void **state)
 {
-    (void)state;
     const char *text = run_all(3, be_refused, NULL, "500ms", 0);
     assert_int_equal(occurrences(text, "\n"), 3 * REFUSALS); // one line each, at each rank
     assert_text_has(text, "allreduce has no algorithm 'rings' (did you mean 'ring'?); it has: auto");
@@ -93,7 +91,6 @@ static int ask_for_too_much(struct clab_comm *comm, int rank)
 {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 45};
     int wrong = 0;
-    (void)rank;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         void *memory = NULL;
         const struct refusal refusal = {"clab_alloc", CLAB_ENOMEM, clab_alloc(job, sizes[i], &memory)};
@@ -104,7 +101,6 @@ static int ask_for_too_much(struct clab_comm *comm, int rank)
 
 static void test_memory_that_is_not_there_is_refused(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, ask_for_too_much, "20s", 0);
     assert_int_equal(occurrences(text, "\n"), 2 * 3);
     assert_int_equal(told->values[0] + told->values[1], 0);
@@ -117,7 +113,6 @@ static int copy_there_and_back(struct clab_comm *comm, int rank)
     const int32_t there[3] = {rank, 5, -7};
     int32_t back[3] = {0};
     void *memory;
-    (void)comm;
     CLAB_TRY(clab_alloc(job, sizeof there, &memory));
     CLAB_TRY(clab_copy(job, memory, there, sizeof there));
     CLAB_TRY(clab_copy(job, back, memory, sizeof back));
@@ -135,7 +130,6 @@ static int copy_there_and_back(struct clab_comm *comm, int rank)
 static int set_and_reduce(struct clab_comm *comm, int rank)
 {
     int32_t *a, *b, got[4], mine[4] = {rank, 2, 3, -4};
-    (void)comm;
     CLAB_TRY(clab_alloc(job, sizeof got, (void **)&a));
     CLAB_TRY(clab_alloc(job, sizeof got, (void **)&b));
     CLAB_TRY(clab_set(job, a, 0xff, sizeof got));
@@ -150,7 +144,6 @@ static int set_and_reduce(struct clab_comm *comm, int rank)
 
 static void test_a_copy_comes_back_and_one_of_null_is_refused(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, copy_there_and_back, "20s", 0);
     assert_int_equal(told->values[0] + told->values[1], 0);
     assert_int_equal(occurrences(text, "clab_copy: 4 bytes to NULL"), 2);
@@ -161,7 +154,6 @@ static void test_a_copy_comes_back_and_one_of_null_is_refused(void **state)
 
 static void test_memory_is_set_and_reduced_where_it_lies(void **state)
 {
-    (void)state;
     run_all(2, just_act, set_and_reduce, "20s", 0);
     assert_int_equal(told->values[0] + told->values[1], 0);
 }

@@ -17,7 +17,6 @@ static int come_late_at_1(struct clab_comm *comm, int rank)
 
 static void test_who_does_not_call_is_waited_for_until_the_deadline(void **state)
 {
-    (void)state;
     const double start = clab_now();
     const char *text = run_all(3, fail_once, come_late_at_1, "500ms", 0);
     assert_true(first_answer(3) - start >= 0.5);
@@ -38,7 +37,6 @@ static int receive_what_nobody_sends(struct clab_comm *comm, int rank)
 
 static void test_a_receive_without_a_send_ends(void **state)
 {
-    (void)state;
     const char *text = run_all(2, fail_once, receive_what_nobody_sends, "500ms", 0);
     assert_text_has(text, "rank 0: receive of 64 float from rank 1: nothing has moved for 500 ms (CLAB_TIMEOUT): ");
     assert_text_has(text, "rank 1: allreduce (ring) of 64 float sum, number 1");
@@ -62,7 +60,6 @@ static int poll_at_2(struct clab_comm *comm, int rank)
 
 static void test_who_only_asks_hears_of_it(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, poll_at_2, "500ms", 0);
     assert_all_answer(CLAB_ETIMEOUT, 0, 3, -1, first_answer(3), text);
 }
@@ -135,7 +132,6 @@ static void test_survivors_learn_of_a_death(void **state)
 static int die_while_others_create(struct clab_comm *comm, int rank)
 {
     struct clab_comm *other = NULL;
-    (void)comm;
     if (rank == 1) {
         usleep(100 * 1000);
         die();
@@ -146,7 +142,6 @@ static int die_while_others_create(struct clab_comm *comm, int rank)
 
 static void test_nobody_waits_for_the_dead_where_communicators_are_made(void **state)
 {
-    (void)state;
     const char *text = run_all(3, just_act, die_while_others_create, "20s", 128 + SIGKILL);
     assert_all_answer(CLAB_EPEER, 0, 3, 1, told->moment, text);
 }
@@ -172,7 +167,6 @@ static int die_in_a_split(struct clab_comm *comm, int rank)
 
 static void test_nobody_waits_for_who_has_failed_in_a_split(void **state)
 {
-    (void)state;
     const char *text = run_all(4, just_act, die_in_a_split, "20s", 128 + SIGKILL);
     assert_all_answer(CLAB_EPEER, 0, 4, 2, told->moment, text);
 }
@@ -193,7 +187,6 @@ static int leave_early_at_1(struct clab_comm *comm, int rank)
 
 static void test_who_leaves_early_is_missed_at_once(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, leave_early_at_1, "20s", 0);
     assert_all_answer(CLAB_EPEER, 0, 3, 1, told->moment, text);
     assert_text_has(text, "rank 2: allreduce (ring) of 64 float sum, number 1, stage 0, waiting for rank 1: "
@@ -217,7 +210,6 @@ static int send_and_leave(struct clab_comm *comm, int rank)
 
 static void test_the_last_message_of_who_leaves_arrives(void **state)
 {
-    (void)state;
     assert_string_equal(run_all(3, just_act, send_and_leave, "20s", 0), "");
     assert_int_equal(told->values[0], CLAB_OK);
 }
@@ -236,7 +228,6 @@ static int go_on_without_2(struct clab_comm *comm, int rank)
 
 static void test_who_has_left_is_missed_by_nobody_else(void **state)
 {
-    (void)state;
     assert_string_equal(run_all(3, just_act, go_on_without_2, "20s", 0), "");
     for (int rank = 0; rank < 3; rank++)
         assert_int_equal(told->values[rank], CLAB_OK);
@@ -272,7 +263,6 @@ static int lose_another_s_member(struct clab_comm *comm, int rank)
 
 static void test_communicators_without_the_dead_go_on(void **state)
 {
-    (void)state;
     const char *text = run_all(4, just_act, lose_another_s_member, "20s", 128 + SIGKILL);
     const int expected[] = {CLAB_OK, CLAB_OK, CLAB_EPEER};
     for (int rank = 0; rank < 3; rank++)
@@ -297,7 +287,6 @@ static int fail_beside(struct clab_comm *comm, int rank)
 
 static void test_other_communicators_of_the_same_ranks_go_on(void **state)
 {
-    (void)state;
     const char *text = run_all(3, just_act, fail_beside, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 3, -1, clab_now(), text);
 }
@@ -305,7 +294,6 @@ static void test_other_communicators_of_the_same_ranks_go_on(void **state)
 // All ranks live: a new communicator is made in place of the one that has failed, again and again.
 static int make_new_ones(struct clab_comm *comm, int rank)
 {
-    (void)comm;
     for (int i = 0; i < 20; i++) {
         struct clab_comm *next;
         CLAB_TRY(clab_comm_create(job, &next));
@@ -319,7 +307,6 @@ static int make_new_ones(struct clab_comm *comm, int rank)
 
 static void test_new_communicators_are_made_after_failures(void **state)
 {
-    (void)state;
     const char *text = run_all(3, just_act, make_new_ones, "20s", 0);
     assert_all_answer(CLAB_OK, 0, 3, -1, clab_now(), text);
 }
@@ -339,7 +326,6 @@ static int receive_from_who_has_failed(struct clab_comm *comm, int rank)
 
 static void test_what_had_been_sent_before_the_failure_is_received(void **state)
 {
-    (void)state;
     const char *text = run_all(2, fail_once, receive_from_who_has_failed, "500ms", 0);
     assert_all_answer(CLAB_ETIMEOUT, 0, 2, -1, first_answer(2), text);
 }

@@ -62,7 +62,6 @@ static void check_that_all_are_left(body_fn body)
 
 static void test_who_has_completed_a_split_is_not_held_up(void **state)
 {
-    (void)state;
     check_that_all_are_left(just_act);
 }
 
@@ -75,7 +74,6 @@ static int act_by_a_store(int rank)
 
 static void test_nor_at_a_store(void **state)
 {
-    (void)state;
     needs_sodium();
     check_that_all_are_left(act_by_a_store);
 }

@@ -100,7 +100,6 @@ typedef int (*call_fn)(struct clab_comm *comm, struct clab_comm **made_p);
 
 static int create(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)comm;
     return clab_comm_create(job, made_p);
 }
 
@@ -116,62 +115,52 @@ static int shrink(struct clab_comm *comm, struct clab_comm **made_p)
 
 static int allreduce(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_allreduce(comm, from, to, VALUES, CLAB_F32, CLAB_SUM);
 }
 
 static int broadcast(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_broadcast(comm, from, to, VALUES, CLAB_F32, 1);
 }
 
 static int reduce(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_reduce(comm, from, to, VALUES, CLAB_F32, CLAB_SUM, 1);
 }
 
 static int allgather(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_allgather(comm, from, to, VALUES, CLAB_F32);
 }
 
 static int reduce_scatter(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_reduce_scatter(comm, from, to, VALUES, CLAB_F32, CLAB_SUM);
 }
 
 static int alltoall(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_alltoall(comm, from, to, VALUES, CLAB_F32);
 }
 
 static int gather(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_gather(comm, from, to, VALUES, CLAB_F32, 1);
 }
 
 static int scatter(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_scatter(comm, from, to, VALUES, CLAB_F32, 1);
 }
 
 static int barrier(struct clab_comm *comm, struct clab_comm **made_p)
 {
-    (void)made_p;
     return clab_barrier(comm);
 }
 
 static int watch(struct clab_comm *comm, struct clab_comm **made_p)
 {
     double late[NRANKS];
-    (void)made_p;
     return clab_monitored_barrier(comm, 20, late);
 }
 
@@ -179,7 +168,6 @@ static int pass_on(struct clab_comm *comm, struct clab_comm **made_p)
 {
     const int rank = clab_comm_rank(comm), n = clab_comm_ranks(comm);
     struct clab_work *sent;
-    (void)made_p;
     CLAB_TRY(clab_send_start(comm, from, VALUES, CLAB_F32, (rank + 1) % n, &sent));
     const int err = clab_recv(comm, to, VALUES, CLAB_F32, (rank + n - 1) % n);
     const int waited = clab_work_wait(sent);
@@ -323,7 +311,6 @@ static int sweep(struct attempt a, int rank)
 
 static int sweep_all(struct clab_comm *comm, int rank)
 {
-    (void)comm;
     for (int c = 0; c < NCALLS; c++)
         for (int victim = 0; victim < 2 && (calls[c].over_ofi || !is_over_ofi()); victim++)
             for (int lasts = 0; lasts < 2; lasts++) {

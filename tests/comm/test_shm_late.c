@@ -88,21 +88,18 @@ static void run_late(struct way how)
 // What was copied into queues is there.
 static void test_a_late_receiver_gets_what_lies_in_a_line(void **state)
 {
-    (void)state;
     run_late((struct way){.count = 8, .answer = CLAB_OK});
     run_late((struct way){.count = 8, .is_reduced = true, .answer = CLAB_OK});
 }
 
 static void test_a_late_receiver_gets_what_lies_in_slots(void **state)
 {
-    (void)state;
     run_late((struct way){.count = 4000, .answer = CLAB_OK});
     run_late((struct way){.count = 4000, .is_reduced = true, .answer = CLAB_OK});
 }
 
 static void test_a_late_receiver_does_not_take_what_is_in_shared_memory_now(void **state)
 {
-    (void)state;
     run_late((struct way){.memory = OF_ALLOC, .count = 5000, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_ALLOC, .count = LARGE, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_ALLOC, .count = LARGE, .is_reduced = true, .answer = CLAB_ETIMEOUT});
@@ -110,7 +107,6 @@ static void test_a_late_receiver_does_not_take_what_is_in_shared_memory_now(void
 
 static void test_a_late_receiver_does_not_take_what_is_in_private_memory_now(void **state)
 {
-    (void)state;
     run_late((struct way){.memory = OF_MALLOC, .count = LARGE, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_MALLOC, .count = LARGE, .is_reduced = true, .answer = CLAB_ETIMEOUT});
     run_late((struct way){.memory = OF_MAP, .count = LARGE, .answer = CLAB_ETIMEOUT});
@@ -120,7 +116,6 @@ static void test_a_late_receiver_does_not_take_what_is_in_private_memory_now(voi
 // The sender fails while its message is being read, at any moment of it.
 static int race(struct clab_comm *comm, int rank)
 {
-    (void)comm;
     for (int i = 0; i < 100; i++) {
         struct clab_comm *next;
         struct clab_work *work;
@@ -148,7 +143,6 @@ static int race(struct clab_comm *comm, int rank)
 
 static void test_a_sender_that_fails_meanwhile_is_never_believed(void **state)
 {
-    (void)state;
     static const enum memory memories[] = {OF_MALLOC, OF_ALLOC};
     for (int i = 0; i < 2; i++) {
         way = (struct way){.memory = memories[i], .count = LARGE};

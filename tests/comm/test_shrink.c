@@ -63,7 +63,6 @@ static void assert_left(int set, double seconds, const char *text)
 
 static void test_of_a_healthy_communicator_all_are_left(void **state)
 {
-    (void)state;
     const char *text = run_all(4, just_act, shrink, "20s", 0);
     assert_left(0xF, 0, text);
     assert_string_equal(text, "");
@@ -124,7 +123,6 @@ static int lose_2_while_shrinking(struct clab_comm *comm, int rank)
 
 static void test_who_dies_meanwhile_is_not_waited_for(void **state)
 {
-    (void)state;
     const char *text = run_all(5, just_act, lose_2_while_shrinking, "20s", 128 + SIGKILL);
     assert_left(0x1F & ~(1 << 1) & ~(1 << 2), 1, text);
 }
@@ -175,7 +173,6 @@ static int shrink_to_one(int rank)
 
 static void test_a_job_shrinks_to_one_rank(void **state)
 {
-    (void)state;
     const char *text = run_all(6, shrink_to_one, NULL, "20s", 128 + SIGKILL);
     if (told->values[5] != 1 << 5)
         fail_msg("rank 5 answers %d: %s", told->values[5], text);
@@ -202,7 +199,6 @@ static int stop_1(struct clab_comm *comm, int rank)
 
 static void test_who_is_stopped_is_left_out_and_told_so(void **state)
 {
-    (void)state;
     const double start = clab_now();
     const char *text = run_all(4, just_act, stop_1, "500ms", 0);
     assert_left(0xF & ~(1 << 1), 0, text);
@@ -224,7 +220,6 @@ static int do_not_shrink(struct clab_comm *comm, int rank)
 
 static void test_who_comes_too_late_makes_no_group_of_its_own(void **state)
 {
-    (void)state;
     const char *text = run_all(4, just_act, do_not_shrink, "1s", 0);
     assert_left(0x3, 0, text);
     assert_int_equal(told->values[2], -CLAB_EPEER);

@@ -24,7 +24,6 @@ static struct predictions *read_good(const char *text)
 
 static void test_numbers_ranges_orders_and_words_are_read(void **state)
 {
-    (void)state;
     struct predictions *p = read_good("\xef\xbb\xbf# a comment\r\n[./commlab  lab 07 -n 4 --emulate 1gbe ]\r\n"
                                       "before  time/by_hand/8 = 5 us # of one call\r\n"
                                       "after time/ring/8=5..10us\n"
@@ -55,7 +54,6 @@ static void test_numbers_ranges_orders_and_words_are_read(void **state)
 
 static void test_names_say_what_they_are_of(void **state)
 {
-    (void)state;
     struct prediction_subject s;
     char name[PREDICTION_NAME];
     prediction_subject("after time/ring/8", &s);
@@ -114,7 +112,6 @@ static const struct {
 
 static void test_each_mistake_is_one_line(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct predictions *p = NULL;
         struct capture capture = capture_begin(STDERR_FILENO);
@@ -206,7 +203,6 @@ static const struct {
 
 static void test_only_what_is_possible_passes(void **state)
 {
-    (void)state;
     needs_inih();
     for (size_t i = 0; i < sizeof possible / sizeof *possible; i++) {
         struct predictions *p = NULL;
@@ -226,7 +222,6 @@ static void test_only_what_is_possible_passes(void **state)
 
 static void test_a_text_is_read_as_what_it_was(void **state)
 {
-    (void)state;
     struct predictions *p = read_good(HEAD "a = 5..10 us\nb/{x,y} = y < x\nc < 1 = no\nd = ____..____ MB\n");
     const char *const expected[] = {"5..10 us", "y < x", "no", "____..____ MB"};
     char text[PREDICTION_NAME];
@@ -239,7 +234,6 @@ static void test_a_text_is_read_as_what_it_was(void **state)
 
 static void test_every_lab_asks_for_quantities_of_its_own(void **state)
 {
-    (void)state;
     needs_inih();
     glob_t found;
     assert_int_equal(glob("labs/[0-9][0-9]-*/predict.txt", 0, NULL, &found), 0);

@@ -14,7 +14,6 @@ static char *flights; // (NRANKS, CLAB_FLIGHT_BYTES)
 
 static int make_flights(void **state)
 {
-    (void)state;
     flights = calloc(NRANKS, CLAB_FLIGHT_BYTES);
     for (int rank = 0; rank < NRANKS; rank++)
         clab_flight_at(flights, rank)->rank = rank;
@@ -23,7 +22,6 @@ static int make_flights(void **state)
 
 static int free_flights(void **state)
 {
-    (void)state;
     free(flights);
     return 0;
 }
@@ -99,7 +97,6 @@ static const char *where(int rank)
 
 static void test_the_last_operations_are_kept(void **state)
 {
-    (void)state;
     struct clab_flight *flight = clab_flight_at(flights, 0);
     struct clab_flight_op op;
     assert_int_equal(clab_flight_last(flight), 0);
@@ -122,7 +119,6 @@ static void test_the_last_operations_are_kept(void **state)
 
 static void test_operations_are_called_by_their_names(void **state)
 {
-    (void)state;
     char text[CLAB_FLIGHT_TEXT];
     struct clab_flight_op *op = begin_sum(0, 7, 0, 64);
     assert_string_equal(clab_flight_text(op, text), "allreduce (ring) of 64 float sum");
@@ -144,7 +140,6 @@ static void test_operations_are_called_by_their_names(void **state)
 
 static void test_who_has_not_called_is_named(void **state)
 {
-    (void)state;
     wait_in_a_ring();
     memset(clab_flight_at(flights, 3), 0, CLAB_FLIGHT_BYTES);
     clab_flight_end(begin_sum(3, 7, 0, 64), CLAB_FLIGHT_DONE);
@@ -171,7 +166,6 @@ static void test_who_has_not_called_is_named(void **state)
 
 static void test_who_is_in_another_number_is_named(void **state)
 {
-    (void)state;
     wait_in_a_ring();
     wait_for(begin_sum(0, 7, 2, 64), 3, 0, 112);
     wait_for(begin_sum(2, 7, 2, 64), 1, 0, 113);
@@ -183,7 +177,6 @@ static void test_who_is_in_another_number_is_named(void **state)
 
 static void test_who_is_dead_is_named_before_who_is_behind_for_it(void **state)
 {
-    (void)state;
     wait_in_a_ring();
     wait_for(begin_sum(0, 7, 2, 64), 3, 0, 112);
     wait_for(begin_sum(2, 7, 2, 64), 1, 0, 113);
@@ -199,7 +192,6 @@ static void test_who_is_dead_is_named_before_who_is_behind_for_it(void **state)
 
 static void test_who_never_called_is_named(void **state)
 {
-    (void)state;
     wait_for(begin_sum(1, 7, 0, 64), 0, 0, 112);
     look();
     assert_string_equal(diagnosis(), "rank 0 has not called number 0: it has called none; rank 1 waits in number 0");
@@ -208,7 +200,6 @@ static void test_who_never_called_is_named(void **state)
 
 static void test_who_is_silent_in_the_same_number_is_named(void **state)
 {
-    (void)state;
     wait_in_a_ring();
     look();
     assert_string_equal(diagnosis(), "all are in number 1 (allreduce (ring) of 64 float sum), and wait: rank 0 for 3, "
@@ -226,7 +217,6 @@ static void test_who_is_silent_in_the_same_number_is_named(void **state)
 
 static void test_who_disagrees_is_named(void **state)
 {
-    (void)state;
     wait_in_a_ring();
     look();
     places[2].last.count = 65;
@@ -237,7 +227,6 @@ static void test_who_disagrees_is_named(void **state)
 
 static void test_who_waits_for_a_message_is_named(void **state)
 {
-    (void)state;
     clab_flight_end(begin_sum(0, 7, 0, 64), CLAB_FLIGHT_DONE);
     wait_for(begin_message(1, 7, CLAB_FLIGHT_SEND, 3), 3, -1, 112);
     wait_for(begin_message(2, 7, CLAB_FLIGHT_RECEIVE, 0), 0, -1, 111);
@@ -247,7 +236,6 @@ static void test_who_waits_for_a_message_is_named(void **state)
 
 static void test_a_diagnosis_is_cut_where_there_is_no_room(void **state)
 {
-    (void)state;
     char text[64], *wall = text + 40;
     wait_in_a_ring();
     look();
@@ -292,7 +280,6 @@ static int reports(const char *text)
 
 static void test_a_failure_is_reported_once_with_all_ranks(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, skip_at_1, "1s", 0);
     assert_int_equal(reports(text), 1);
     assert_text_has(text, "commlab: flight: rank 1 has not called number 2: its last is number 1, allreduce (ring) of "
@@ -306,7 +293,6 @@ static void test_a_failure_is_reported_once_with_all_ranks(void **state)
 
 static void test_a_death_is_reported_once(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, sigkill_at_1, "20s", 128 + SIGKILL);
     assert_int_equal(reports(text), 1);
     assert_text_has(text, "commlab: flight: rank 1 has ended: its last is number 1, allreduce (ring) of 64 float sum");
@@ -317,7 +303,6 @@ static void test_a_death_is_reported_once(void **state)
 static int all_are_killed(struct clab_comm *comm, int rank)
 {
     struct clab_work *work;
-    (void)rank;
     clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "ring", 1);
     CLAB_TRY(clab_allreduce_start(comm, in, out, LARGE, CLAB_F32, CLAB_SUM, &work));
     told->ready++;
@@ -328,7 +313,6 @@ static int all_are_killed(struct clab_comm *comm, int rank)
 
 static void test_the_launcher_reports_when_nobody_can(void **state)
 {
-    (void)state;
     const char *text = run_all(3, fail_once, all_are_killed, "20s", 128 + SIGKILL);
     assert_int_equal(reports(text), 1);
     assert_text_has(text, " has ended in number 1 (allreduce (ring) of 262144 float sum)");
@@ -337,7 +321,6 @@ static void test_the_launcher_reports_when_nobody_can(void **state)
 
 static int exit_at_1(struct clab_comm *comm, int rank)
 {
-    (void)comm;
     if (rank == 1)
         _exit(3);
     usleep(100 * 1000);
@@ -347,7 +330,6 @@ static int exit_at_1(struct clab_comm *comm, int rank)
 // Nobody waits for it, or for anything.
 static void test_who_just_ends_is_not_reported(void **state)
 {
-    (void)state;
     const char *text = run_all(3, just_act, exit_at_1, "20s", 3);
     assert_int_equal(reports(text), 0);
     assert_one_line_with(text, "exited with status 3");
@@ -369,7 +351,6 @@ static int interrupt(struct clab_comm *comm, int rank)
 
 static void test_who_interrupts_a_long_wait_is_told_for_what(void **state)
 {
-    (void)state;
     told->moment = 2;
     const char *text = run_all(3, just_act, interrupt, "20s", 128 + SIGTERM);
     assert_int_equal(reports(text), 1);
@@ -404,7 +385,6 @@ static int fail_two_then_one(struct clab_comm *comm, int rank)
 
 static void test_failures_of_one_cause_are_reported_together(void **state)
 {
-    (void)state;
     const char *text = run_all(2, just_act, fail_two_then_one, "20s", 0);
     assert_int_equal(told->values[0], CLAB_OK);
     const bool in_time =
@@ -414,7 +394,6 @@ static void test_failures_of_one_cause_are_reported_together(void **state)
 
 static void test_reports_are_turned_off(void **state)
 {
-    (void)state;
     setenv("CLAB_FLIGHT", "0", 1);
     const char *text = run_all(3, fail_once, skip_at_1, "1s", 0);
     unsetenv("CLAB_FLIGHT");

@@ -118,7 +118,6 @@ static void expect(const struct grading *g, const char *key, double points, cons
 
 static void test_whole_data_have_all_points(void **state)
 {
-    (void)state;
     struct grading g;
     write_data();
     grade(&g, "ada");
@@ -131,7 +130,6 @@ static void test_whole_data_have_all_points(void **state)
 
 static void test_a_matrix_of_this_machine_agrees_with_itself(void **state)
 {
-    (void)state;
     struct grading g;
     char command[512];
     snprintf(
@@ -189,7 +187,6 @@ static const struct {
 
 static void test_each_fault_of_the_data_is_named(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct grading g;
         write_data();
@@ -203,7 +200,6 @@ static void test_each_fault_of_the_data_is_named(void **state)
 // The rows of 1 MB of shm are those of gloo, times a factor, and agree with their samples.
 static void test_a_copied_row_is_named_even_if_it_is_scaled(void **state)
 {
-    (void)state;
     for (int scaled = 0; scaled < 2; scaled++) {
         struct grading g;
         char program[512];
@@ -223,7 +219,6 @@ static void test_a_copied_row_is_named_even_if_it_is_scaled(void **state)
 
 static void test_the_seed_is_the_student_s_own(void **state)
 {
-    (void)state;
     struct grading g;
     write_data();
     grade(&g, "bob");
@@ -233,7 +228,6 @@ static void test_the_seed_is_the_student_s_own(void **state)
 
 static void test_odd_times_are_said_and_cost_nothing(void **state)
 {
-    (void)state;
     struct grading g;
     write_data();
     change("matrix.csv", "$13 == 1 { $14 = 3 * $6 } 1");
@@ -244,7 +238,6 @@ static void test_odd_times_are_said_and_cost_nothing(void **state)
 
 static void test_what_is_missing_is_named(void **state)
 {
-    (void)state;
     static const char *const files[] = {"matrix.csv", "matrix_samples.csv"};
     for (int i = 0; i < 2; i++) {
         struct grading g;
@@ -260,7 +253,6 @@ static void test_what_is_missing_is_named(void **state)
 
 static void test_garbage_is_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"", "\xff\xfe\x01", "collective\nallreduce\n", "a,b\n1\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct grading g;
@@ -306,7 +298,6 @@ static void claim(struct grading *g, const char *lines)
 
 static void test_right_claims_count(void **state)
 {
-    (void)state;
     struct grading g;
     char lines[512];
     const double a = median(0, 4, 10000000), b = median(0, 2, 10000000), c = median(1, 2, 8);
@@ -330,7 +321,6 @@ static void test_right_claims_count(void **state)
 
 static void test_each_mistake_of_a_claim_is_named(void **state)
 {
-    (void)state;
     const double gloo = median(0, 4, 1000000), less = median(0, 2, 1000000), small = median(1, 2, 8);
     const struct {
         const char *line;
@@ -371,7 +361,6 @@ static void test_each_mistake_of_a_claim_is_named(void **state)
 // One slow call moves the mean, and not the median.
 static void test_a_mean_is_named(void **state)
 {
-    (void)state;
     struct grading g;
     char line[128];
     const double slow = 50000;
@@ -391,7 +380,6 @@ static void test_a_mean_is_named(void **state)
 
 static void test_two_of_a_quantity_count_and_sim_is_compared(void **state)
 {
-    (void)state;
     struct grading g;
     char lines[512];
     const double t = median(0, 2, 8);
@@ -410,7 +398,6 @@ static void test_two_of_a_quantity_count_and_sim_is_compared(void **state)
 
 static void test_the_starter_says_what_to_do(void **state)
 {
-    (void)state;
     struct grading g;
     grading_begin(&g, &homework_h1, "ada", "labs/homework/h1/starter");
     homework_h1.grade(&g);
@@ -427,14 +414,12 @@ static void test_the_starter_says_what_to_do(void **state)
 
 static int make_folder(void **state)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/commlab-h1-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", folder);
     return system(command);

@@ -41,7 +41,6 @@ static void grade(struct grading *g, int student, const char *submission)
 
 static void test_no_shipped_algorithm_comes_near_the_reference(void **state)
 {
-    (void)state;
     needs_inih();
     for (uint64_t seed = 0; seed < (uint64_t)students(); seed++) {
         struct h2_cluster cluster;
@@ -55,7 +54,6 @@ static void test_no_shipped_algorithm_comes_near_the_reference(void **state)
 
 static void test_a_cluster_is_what_its_text_says(void **state)
 {
-    (void)state;
     needs_inih();
     for (uint64_t seed = 0; seed < (uint64_t)students(); seed++) {
         struct h2_cluster cluster, again;
@@ -80,7 +78,6 @@ static void test_a_cluster_is_what_its_text_says(void **state)
 
 static void test_places_have_a_rank_on_every_host(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 100; seed++)
         for (int nranks = 1; nranks <= 16; nranks++) {
             struct h2_cluster cluster;
@@ -100,7 +97,6 @@ static void test_places_have_a_rank_on_every_host(void **state)
 
 static void test_the_reference_has_all_points_and_the_time_of_the_formula(void **state)
 {
-    (void)state;
     needs_inih();
     needs_sodium();
     for (int student = 0; student < students(); student++) {
@@ -119,7 +115,6 @@ static void test_the_reference_has_all_points_and_the_time_of_the_formula(void *
 
 static void test_the_starter_builds_and_says_what_to_do(void **state)
 {
-    (void)state;
     needs_inih();
     needs_sodium();
     struct grading g;
@@ -151,7 +146,6 @@ static void assert_refused(const char *text, const char *words)
 // The kit's own stage functions look alike, and would read another problem.
 static void test_the_kit_s_own_form_is_refused(void **state)
 {
-    (void)state;
     assert_refused("STAGE(mine) { return s >= P ? CLAB_DONE : 0; }", "P is problem->nranks");
     assert_refused("static int mine(const struct clab_problem *p, int rank, int lane, int s, struct clab_step out[]);\n"
                    "const struct h2_algorithm H2_MINE = {.stage = mine};",
@@ -181,7 +175,6 @@ static void test_try_prices_on_the_own_cluster(void **state)
     struct h2_cluster cluster;
     struct h2_scale scale;
     uint64_t seed;
-    (void)state;
     needs_inih();
     needs_sodium();
     assert_non_null(mkdtemp(folder));
@@ -236,7 +229,6 @@ static void test_what_crashes_or_is_no_schedule_is_named(void **state)
     static char out[1 << 16];
     char folder[] = "/tmp/commlab-h2-XXXXXX";
     const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
-    (void)state;
     assert_non_null(mkdtemp(folder));
     if (run(out,
             "for program in try harness; do '%s/labcc' -DCALLS_SECONDS=1 -o %s/$program tests/homework/h2/odd.c "
@@ -270,7 +262,6 @@ static void test_the_grader_names_the_same(void **state)
         {"gap", "rank 0, stage 2: step 0 was not filled in"},
         {"many", "rank 0, stage 2: stage() returned 70"},
     };
-    (void)state;
     needs_inih();
     needs_sodium();
     const int tried = few_of(sizeof cases / sizeof *cases, 1);
@@ -292,7 +283,6 @@ static void test_try_lists_no_more_than_people_read(void **state)
     static char out[1 << 16];
     char folder[] = "/tmp/commlab-h2-XXXXXX";
     const char *build = getenv("CLAB_BUILD") ? getenv("CLAB_BUILD") : "build";
-    (void)state;
     assert_non_null(mkdtemp(folder));
     if (run(out,
             "for i in %s tests/homework/h2/odd.c; do '%s/labcc' -o %s/$(basename $i .c) $i labs/homework/h2/try.c 2>&1; done",
@@ -328,7 +318,6 @@ static int is_mistake(const struct dirent *entry)
 // Unless CLAB_TEST_FULL is set, every third one by name.
 static void test_each_mistake_is_named(void **state)
 {
-    (void)state;
     needs_inih();
     needs_sodium();
     struct dirent **entries;
@@ -368,7 +357,6 @@ static struct h2_schedule read_words(const int32_t *words, size_t count)
 
 static void test_a_schedule_is_read_whole_or_not_at_all(void **state)
 {
-    (void)state;
     const int32_t words[] = {WIRE_MAGIC, 2, 1, 1, 0, EXCHANGE(1), EXCHANGE(0)};
     const size_t count = sizeof words / sizeof *words;
     assert_true(read_words(words, count).is_proved);
@@ -380,7 +368,6 @@ static void test_a_schedule_is_read_whole_or_not_at_all(void **state)
 
 static void test_words_that_are_no_schedule_are_refused(void **state)
 {
-    (void)state;
     const int32_t good[] = {WIRE_MAGIC, 2, 1, 1, 0, EXCHANGE(1), EXCHANGE(0)};
     const int32_t bad[] = {INT32_MIN, -7, 1 << 20, INT32_MAX};
     const size_t count = sizeof good / sizeof *good;

@@ -82,7 +82,6 @@ static double exposed_by(const char *of_step)
 
 static void test_a_step_takes_what_one_derives_by_hand(void **state)
 {
-    (void)state;
     // One for all, after the pass.
     assert_float_equal(exposed_by(LAYER_2 LAYER_1 LAYER_0 "finish\nreduce 0 6\nwait 0\nscale 0 6 0.5\nupdate 0 6\n"),
                        212, 1e-6);
@@ -111,7 +110,6 @@ static void test_a_collective_waits_for_the_last_rank(void **state)
     struct h3_case c = three;
     struct h3_trace trace;
     struct h3_time time;
-    (void)state;
     c.layers = 2;
     c.branch = 1; // rank 0: layer 1, then 0; rank 1: 0, then 1. No gradients of inputs: a pass takes 2 ms
     static const char text[] =
@@ -143,7 +141,6 @@ static bool is_right(const char *of_step)
 
 static void test_text_that_the_harness_does_not_write_is_refused(void **state)
 {
-    (void)state;
     assert_true(is_right(LAYER_2 LAYER_1 LAYER_0 "finish\n" ALL));
     assert_false(is_right(LAYER_2 LAYER_0 LAYER_1 "finish\n" ALL)); // another order than the case's
     assert_false(is_right(LAYER_2 LAYER_1 "finish\n" ALL));         // gradients that never came
@@ -156,7 +153,6 @@ static void test_text_that_the_harness_does_not_write_is_refused(void **state)
 
 static void test_numbers_that_are_no_parameters_are_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"reduce -1 2\n",          "reduce 0 0\n",
                                       "reduce 5 2\n",           "reduce 2147483647 2147483647\n",
                                       "reduce 0 -2147483648\n", "wait -1\n",
@@ -174,7 +170,6 @@ static void test_numbers_that_are_no_parameters_are_refused(void **state)
 
 static void test_networks_are_worth_the_thought(void **state)
 {
-    (void)state;
     const int students = few_of(IS_SLOW ? 2 : STUDENTS, 5);
     for (uint64_t seed = 0; seed < (uint64_t)students; seed++)
         for (int which = 0; which < H3_NETWORKS; which++) {
@@ -189,7 +184,6 @@ static void test_networks_are_worth_the_thought(void **state)
 // right, which is worth 32.
 static void test_no_fixed_part_is_good_on_all_networks(void **state)
 {
-    (void)state;
     enum { PARTS = 9, CLASS = IS_SLOW ? 2 : 6 };
     static const double parts[PARTS] = {2, 3, 4, 6, 8, 10, 16, 30, 40};
     double points[PARTS] = {0};
@@ -216,7 +210,6 @@ static void test_a_network_is_what_its_text_says(void **state)
     struct clab_net *net;
     char *text = NULL;
     size_t bytes;
-    (void)state;
     needs_inih();
     h3_network(1, 7, &c);
     FILE *file = open_memstream(&text, &bytes);
@@ -267,7 +260,6 @@ static void test_a_student_can_train(void **state)
 {
     static const char good[] = "After 3 steps all parameters are those of sequential training, on all ranks.";
     char folder[] = "/tmp/commlab-h3-XXXXXX", command[64];
-    (void)state;
     needs_inih();
     needs_sodium();
     assert_non_null(mkdtemp(folder));
@@ -285,7 +277,6 @@ static void test_samples_are_of_these_networks(void **state)
 {
     char text[8192];
     uint64_t seed;
-    (void)state;
     needs_sodium();
     FILE *file = fopen("labs/homework/h3/sample-A.md", "r");
     assert_non_null(file);
@@ -308,7 +299,6 @@ static void test_samples_are_of_these_networks(void **state)
 
 static void test_the_reference_has_all_points(void **state)
 {
-    (void)state;
     const int graded = few_of(GRADED, 1);
     for (int student = 0; student < graded; student++) {
         struct grading g;
@@ -321,7 +311,6 @@ static void test_the_reference_has_all_points(void **state)
 // A fixed size has the points of right parameters, and few more; a formula that forgets the pass has some of the others.
 static void test_a_fixed_bucket_size_has_some(void **state)
 {
-    (void)state;
     struct grading fixed, rough;
     grade(&fixed, 1, "tests/homework/h3/fixed.c");
     grade(&rough, 1, "tests/homework/h3/rough.c");
@@ -343,7 +332,6 @@ static pid_t keep_a_core_busy(void)
 
 static void test_points_and_words_are_the_same_on_a_busy_machine(void **state)
 {
-    (void)state;
     if (!is_full()) { // four that do nothing but compute
         leave_out(1);
         return;
@@ -366,7 +354,6 @@ static void test_points_and_words_are_the_same_on_a_busy_machine(void **state)
 
 static void test_the_starter_builds_and_says_what_to_do(void **state)
 {
-    (void)state;
     struct grading g;
     grade(&g, 0, starter);
     assert_true(grading_sum(&g) == 0);
@@ -385,7 +372,6 @@ static void expect_words(const char *path)
 // Unless CLAB_TEST_FULL is set, some of them.
 static void test_each_mistake_is_named(void **state)
 {
-    (void)state;
     int n = 0, tried = 0;
     DIR *folder = opendir("tests/homework/h3/wrong");
     assert_non_null(folder);

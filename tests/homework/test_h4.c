@@ -44,7 +44,6 @@ static struct h4_round make_round(uint64_t seed)
 
 static void test_a_machine_is_drawn_alike_and_seeds_differ(void **state)
 {
-    (void)state;
     const struct h4_round a = make_round(7), b = make_round(7), c = make_round(8);
     assert_memory_equal(a.right, b.right, sizeof a.right);
     assert_true(fabs(a.right[0] - c.right[0]) > 0);
@@ -52,7 +51,6 @@ static void test_a_machine_is_drawn_alike_and_seeds_differ(void **state)
 
 static void test_the_network_file_is_the_machine(void **state)
 {
-    (void)state;
     needs_inih();
     char path[] = "/tmp/commlab-h4-XXXXXX";
     const int file = mkstemp(path);
@@ -84,7 +82,6 @@ static void test_the_network_file_is_the_machine(void **state)
 
 static void test_formulas_foresee_every_machine(void **state)
 {
-    (void)state;
     const int machines = few_of(MACHINES, 15);
     for (uint64_t seed = 0; seed < (uint64_t)machines; seed++) {
         struct h4_round round = make_round(seed);
@@ -101,7 +98,6 @@ static void test_formulas_foresee_every_machine(void **state)
 
 static void test_two_points_foresee_none(void **state)
 {
-    (void)state;
     const int machines = few_of(MACHINES, 15);
     for (uint64_t seed = 0; seed < (uint64_t)machines; seed++) {
         struct h4_round round = make_round(seed);
@@ -112,7 +108,6 @@ static void test_two_points_foresee_none(void **state)
 
 static void test_the_reference_has_all_points(void **state)
 {
-    (void)state;
     for (int student = 0; student < STUDENTS; student++) {
         struct grading g;
         grade(&g, student, reference);
@@ -123,7 +118,6 @@ static void test_the_reference_has_all_points(void **state)
 
 static void test_the_starter_builds_and_says_what_to_do(void **state)
 {
-    (void)state;
     struct grading g;
     grade(&g, 0, starter);
     assert_true(fabs(grading_points(&g, "plan") - 10) < 1e-9 && grading_sum(&g) < 12);
@@ -134,7 +128,6 @@ static void test_the_starter_builds_and_says_what_to_do(void **state)
 
 static void test_points_fall_as_the_error_grows(void **state)
 {
-    (void)state;
     double last = 2;
     for (double wrong = 0; wrong < 2; wrong += 0.1) {
         struct h4_round round = make_round(3);
@@ -204,7 +197,6 @@ static bool is_said(const struct grading *g, const char *words)
 
 static void test_each_mistake_is_named(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/commlab-h4-XXXXXX", path[64], command[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/mine.c", folder);

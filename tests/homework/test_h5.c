@@ -128,7 +128,6 @@ static void write_plan(const struct h5_plan *plan, char text[2048])
 
 static void test_what_a_search_finds_has_all_points(void **state)
 {
-    (void)state;
     needs_inih();
     const int searched = few_of(SEARCHED, 1);
     for (int student = 0; student < searched; student++) {
@@ -153,7 +152,6 @@ static void test_what_a_search_finds_has_all_points(void **state)
 
 static void test_jobs_are_worth_the_thought(void **state)
 {
-    (void)state;
     needs_inih();
     const int students = few_of(STUDENTS, 4);
     for (int student = 0; student < students; student++) {
@@ -174,7 +172,6 @@ static void test_jobs_are_worth_the_thought(void **state)
 // What one derives by hand of a plan without a network: one host with one GPU.
 static void test_one_gpu_takes_its_flop_and_its_update(void **state)
 {
-    (void)state;
     needs_inih();
     const struct h5_job job = job_of(0);
     struct h5_plan plan;
@@ -193,7 +190,6 @@ static void test_one_gpu_takes_its_flop_and_its_update(void **state)
 
 static void test_the_job_as_it_runs_now_has_no_points(void **state)
 {
-    (void)state;
     needs_inih();
     const int searched = few_of(SEARCHED, 1);
     for (int student = 0; student < searched; student++) {
@@ -225,7 +221,6 @@ static void change(const char *key, const char *lines, char text[8192])
 
 static void test_each_mistake_is_named(void **state)
 {
-    (void)state;
     needs_inih();
     static const struct {
         const char *key, *lines, *words;
@@ -275,7 +270,6 @@ static void test_each_mistake_is_named(void **state)
 
 static void test_an_empty_plan_is_refused(void **state)
 {
-    (void)state;
     needs_inih();
     struct grading g;
     grade_text(&g, 0, "");
@@ -286,7 +280,6 @@ static void test_an_empty_plan_is_refused(void **state)
 // What each of several changes brings, so that the order of what is worth it is right.
 static void test_half_a_solution_has_some_points(void **state)
 {
-    (void)state;
     needs_inih();
     if (!is_full()) {
         leave_out(1);

@@ -111,7 +111,6 @@ static void *rounds(void *argument)
 
 static void test_exchange_gives_every_rank_every_blob(void **state)
 {
-    (void)state;
     for (int nranks = 1; nranks <= MAX_SLOTS; nranks++)
         run_rounds(nranks, rounds);
 }
@@ -137,7 +136,6 @@ static void *pairs(void *argument)
 
 static void test_pairs_fence_beside_each_other(void **state)
 {
-    (void)state;
     run_rounds(MAX_SLOTS, pairs);
 }
 
@@ -157,7 +155,6 @@ static void *notify_many(void *argument)
 
 static void test_notices_arrive_once_whole_and_in_order(void **state)
 {
-    (void)state;
     enum { REPORTERS = 4, NOTICES = CLAB_BOARD_NOTICES / REPORTERS };
     struct clab_control *control = control_new(REPORTERS);
     struct worker workers[REPORTERS];
@@ -182,7 +179,6 @@ static void test_notices_arrive_once_whole_and_in_order(void **state)
 
 static void test_a_writer_that_dies_delays_readers_for_a_second_at_most(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(2);
     const struct clab_notice lost = {.kind = CLAB_NOTICE_LOST, .culprit = 1};
     struct clab_notice notice;
@@ -264,7 +260,6 @@ static int lines(const char *text)
 
 static void test_timeout_is_kept_and_names_who_is_missing(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(5);
     struct worker workers[5];
     const char *text = logged(5, 2, workers, (struct worker){.control = control, .timeout = 1}, one_word);
@@ -284,7 +279,6 @@ static void test_timeout_is_kept_and_names_who_is_missing(void **state)
 
 static void test_many_missing_ranks_are_counted(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(16);
     struct worker workers[16];
     const char *text = logged(16, 12, workers, (struct worker){.control = control, .timeout = 1}, one_word);
@@ -314,7 +308,6 @@ static void *partly(void *argument)
 
 static void test_what_has_come_by_the_deadline_is_given(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(4);
     struct worker workers[4], model = {.control = control, .timeout = 0.5};
     const double start = clab_now();
@@ -356,7 +349,6 @@ static void *called_off(void *argument)
 // Ranks 2 and 3 do not wait for rank 1, from which they have heard; they wait for rank 0, for longer than rank 1 does.
 static void test_a_fence_can_be_called_off(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(4);
     struct worker workers[4];
     run_workers(4, 1, workers, (struct worker){.control = control, .timeout = 2}, called_off);
@@ -381,7 +373,6 @@ static void *mark_first_ended(void *argument)
 
 static void test_death_wakes_sleepers(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(4);
     struct worker workers[4];
     pthread_t killer;
@@ -401,7 +392,6 @@ static void test_death_wakes_sleepers(void **state)
 
 static void test_sizes_that_differ_are_refused_at_every_rank(void **state)
 {
-    (void)state;
     static const size_t sizes[] = {2, 8192}; // of the second, what goes first is of the same size
     for (int i = 0; i < 2; i++) {
         struct clab_control *control = control_new(3);
@@ -417,7 +407,6 @@ static void test_sizes_that_differ_are_refused_at_every_rank(void **state)
 
 static void test_leaving_is_no_death_and_ending_without_it_is(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(2);
     struct clab_rank_slot slot;
     assert_int_equal(clab_slot_take(control, 0, 1, &slot), CLAB_OK);
@@ -434,7 +423,6 @@ static void test_leaving_is_no_death_and_ending_without_it_is(void **state)
 
 static void test_a_slot_is_taken_once(void **state)
 {
-    (void)state;
     struct clab_control *control = control_new(2);
     struct clab_rank_slot slot, untouched = {.rank = 77};
     assert_int_equal(clab_slot_take(control, 1, 1, &slot), CLAB_OK);

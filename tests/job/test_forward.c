@@ -27,13 +27,11 @@ static int write_text(const char *text)
 
 static int write_in_pieces(int rank)
 {
-    (void)rank;
     return write_text("one") || write_text(" line\ntwo\n\nla") || write_text("st");
 }
 
 static void test_each_line_gets_a_prefix_and_the_last_its_end(void **state)
 {
-    (void)state;
     assert_string_equal(output_of(1, STDOUT_FILENO, write_in_pieces, 0), "[0] one line\n[0] two\n[0] \n[0] last\n");
 }
 
@@ -45,7 +43,6 @@ static int complain(int rank)
 
 static void test_stderr_is_prefixed_too(void **state)
 {
-    (void)state;
     const char *text = output_of(2, STDERR_FILENO, complain, 0);
     assert_int_equal(occurrences(text, "[0] complaint 0\n"), 1);
     assert_int_equal(occurrences(text, "[1] complaint 1\n"), 1);
@@ -67,7 +64,6 @@ static int write_many(int rank)
 
 static void test_lines_of_ranks_do_not_mix(void **state)
 {
-    (void)state;
     int lines[4] = {0};
     const char *text = output_of(4, STDOUT_FILENO, write_many, 0);
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
@@ -85,14 +81,12 @@ static void test_lines_of_ranks_do_not_mix(void **state)
 static int write_long(int rank)
 {
     static char text[FORWARDER_LINE_BYTES + 10];
-    (void)rank;
     memset(text, 'x', sizeof text);
     return write(STDOUT_FILENO, text, sizeof text) == sizeof text ? 0 : 1;
 }
 
 static void test_a_long_line_is_cut(void **state)
 {
-    (void)state;
     const char *text = output_of(1, STDOUT_FILENO, write_long, 0);
     assert_int_equal(strlen(text), FORWARDER_LINE_BYTES + 5 + 10 + 5); // and twice "[0] " and an end
     assert_memory_equal(text + 4 + FORWARDER_LINE_BYTES, "\n[0] xxxxxxxxxx\n", 16);
@@ -100,7 +94,6 @@ static void test_a_long_line_is_cut(void **state)
 
 static int write_and_crash(int rank)
 {
-    (void)rank;
     write_text("last words");
     raise(SIGKILL);
     return 0;
@@ -108,7 +101,6 @@ static int write_and_crash(int rank)
 
 static void test_last_words_of_a_crash_get_out(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const char *text = output_of(1, STDOUT_FILENO, write_and_crash, 128 + SIGKILL);
     assert_string_equal(text, "[0] last words\n");
@@ -117,7 +109,6 @@ static void test_last_words_of_a_crash_get_out(void **state)
 
 static int write_for_ever(int rank)
 {
-    (void)rank;
     signal(SIGPIPE, SIG_DFL);
     while (write_text("y\n") == 0)
         ;
@@ -126,7 +117,6 @@ static int write_for_ever(int rank)
 
 static void test_ranks_notice_when_nobody_reads(void **state)
 {
-    (void)state;
     int ends[2];
     char byte;
     assert_int_equal(pipe(ends), 0);

@@ -91,7 +91,6 @@ static int share_one_host(int rank)
 
 static void test_ranks_of_one_host_share_its_memory(void **state)
 {
-    (void)state;
     run_ranks(share_one_host);
 }
 
@@ -122,7 +121,6 @@ static int share_two_hosts(int rank)
 
 static void test_other_namespaces_are_other_hosts(void **state)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("skip: only root may make namespaces\n");
         skip();
@@ -154,7 +152,6 @@ static int share_a_core(int rank)
 
 static void test_containers_crowd_the_cores_of_their_machine(void **state)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("skip: only root may make namespaces\n");
         skip();
@@ -181,7 +178,6 @@ static int share_nothing(int rank)
 
 static void test_without_proc_ranks_go_on_without_memory(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     run_ranks(share_nothing);
     assert_one_line_with(capture_end(err), "shm: this job has no memory file");
@@ -212,7 +208,6 @@ static int die_at_2(int rank)
 
 static void test_survivors_receive_a_notice_of_a_killed_rank(void **state)
 {
-    (void)state;
     needs_sodium();
     pid_t pids[RANKS];
     const int port = free_port();
@@ -225,7 +220,6 @@ static void test_survivors_receive_a_notice_of_a_killed_rank(void **state)
 static int join_twice(int rank)
 {
     struct clab_bootstrap *boot, *second = NULL;
-    (void)rank;
     if (clab_bootstrap_open(&boot) != CLAB_OK)
         return 1;
     const int err = boot->exchange(boot, (struct clab_fence){.key = 1}, NULL, 0, NULL);
@@ -237,7 +231,6 @@ static int join_twice(int rank)
 
 static void test_a_rank_joins_once(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     run_ranks(join_twice);
     const char *text = capture_end(err);

@@ -106,7 +106,6 @@ static int succeed(int rank)
 
 static void test_status_is_0_when_all_succeed(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(5), succeed), 0);
     for (int rank = 0; rank < 5; rank++)
         assert_int_equal(told->values[rank], 1);
@@ -114,7 +113,6 @@ static void test_status_is_0_when_all_succeed(void **state)
 
 static void test_status_is_that_of_the_rank_that_fails(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(4), fail_at_2_with_3), 3);
     const char *text = capture_end(err);
@@ -126,7 +124,6 @@ static void test_status_is_that_of_the_rank_that_fails(void **state)
 
 static void test_status_of_a_crash_is_128_and_its_signal(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(3), crash_at_1), 128 + SIGSEGV);
     const char *text = capture_end(err);
@@ -137,7 +134,6 @@ static void test_status_of_a_crash_is_128_and_its_signal(void **state)
 
 static void test_survivors_learn_of_a_death(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(4), lose_rank_1), 128 + SIGKILL);
     assert_int_equal(occurrences(capture_end(err), "was killed by signal 9 (Killed)\n"), 1);
@@ -149,7 +145,6 @@ static void test_survivors_learn_of_a_death(void **state)
 
 static void test_who_does_not_come_is_named(void **state)
 {
-    (void)state;
     setenv("CLAB_TIMEOUT", "300ms", 1);
     const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job(ranks(3), be_late_at_2), 1);
@@ -161,7 +156,6 @@ static void test_who_does_not_come_is_named(void **state)
 
 static void test_who_ignores_sigterm_is_killed_after_the_grace(void **state)
 {
-    (void)state;
     const double start = clab_now();
     const struct capture err = capture_begin(STDERR_FILENO);
     assert_int_equal(run_job((struct clab_launch){.nranks = 2, .grace = 0.3}, ignore_the_end), 5);
@@ -174,7 +168,6 @@ static void test_who_ignores_sigterm_is_killed_after_the_grace(void **state)
 
 static void test_ranks_know_who_they_are(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(3), tell_environment), 0);
     for (int rank = 0; rank < 3; rank++)
         assert_int_equal(told->values[rank], 1);
@@ -183,7 +176,6 @@ static void test_ranks_know_who_they_are(void **state)
 
 static void test_ranks_are_pinned_when_there_are_cores(void **state)
 {
-    (void)state;
     const int cores = clab_cores();
     struct clab_launch launch = ranks(cores < MAX_TOLD ? cores : 2);
     launch.pin = true;
@@ -201,7 +193,6 @@ static void test_ranks_are_pinned_when_there_are_cores(void **state)
 
 static void test_rank_0_reads_our_input_and_others_none(void **state)
 {
-    (void)state;
     int ends[2];
     const int original = dup(STDIN_FILENO);
     assert_int_equal(pipe(ends), 0);
@@ -230,7 +221,6 @@ static void assert_refused(struct clab_launch launch, int err, const char *text)
 
 static void test_bad_requests_are_refused_before_anything_starts(void **state)
 {
-    (void)state;
     struct clab_launch launch = ranks(2);
     assert_refused(ranks(0), CLAB_EINVAL, "-n 0");
     assert_refused(ranks(-1), CLAB_EINVAL, "-n -1");
@@ -287,7 +277,6 @@ static int tell_job(struct clab_job *job, int argc, char **argv)
 
 static void test_open_takes_its_options_and_leaves_the_others(void **state)
 {
-    (void)state;
     char *apart[] = {"program", "-x", "-n", "3", "3", "--backend", "shm", "file", "--", "-n", "7", NULL};
     char *joined[] = {"program", "-n3", "-x", "3", "--backend=shm", "file", "--", "-n", "7", NULL};
     char *none[] = {"program", "-x", "3", "file", "--", "-n", "7", NULL};
@@ -300,7 +289,6 @@ static void test_open_takes_its_options_and_leaves_the_others(void **state)
 
 static int do_nothing(struct clab_job *job, int argc, char **argv)
 {
-    (void)job, (void)argc, (void)argv;
     told->ready++;
     return 0;
 }
@@ -318,7 +306,6 @@ static void assert_open_fails(char *argv[], const char *text)
 
 static void test_open_refuses_bad_options_in_one_line(void **state)
 {
-    (void)state;
     assert_open_fails((char *[]){"program", "-n", "0", NULL}, "-n '0'");
     assert_open_fails((char *[]){"program", "-n", "two", NULL}, "-n 'two'");
     assert_open_fails((char *[]){"program", "-n", NULL}, "program: -n needs a value: N; `program --help`");
@@ -332,13 +319,11 @@ static void test_open_refuses_bad_options_in_one_line(void **state)
 static int open_again(struct clab_job *job, int argc, char **argv)
 {
     struct clab_job *second = NULL;
-    (void)job;
     return clab_job_open(&argc, argv, &second) == CLAB_EINVAL && !second ? 0 : 1;
 }
 
 static void test_a_rank_joins_once(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = open_job((char *[]){"program", NULL}, open_again);
     assert_int_equal(occurrences(capture_end(err), "has joined this job already"), 2);
@@ -347,13 +332,11 @@ static void test_a_rank_joins_once(void **state)
 
 static int end_without_close(struct clab_job *job, int argc, char **argv)
 {
-    (void)job, (void)argc, (void)argv;
     _exit(0);
 }
 
 static void test_a_rank_that_does_not_close_is_warned_of(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = open_job((char *[]){"program", NULL}, end_without_close);
     assert_int_equal(occurrences(capture_end(err), "without clab_job_close"), 2);
@@ -363,7 +346,6 @@ static void test_a_rank_that_does_not_close_is_warned_of(void **state)
 // What they can not join they do not launch, either: each would be a job of its own.
 static void test_processes_of_other_launchers_do_not_become_jobs(void **state)
 {
-    (void)state;
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     assert_open_fails((char *[]){"program", NULL}, "set MASTER_ADDR and MASTER_PORT");
@@ -374,7 +356,6 @@ static void test_processes_of_other_launchers_do_not_become_jobs(void **state)
 
 static void test_a_process_that_is_alone_with_its_launcher_may_launch_a_job(void **state)
 {
-    (void)state;
     setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
     assert_int_equal(open_job((char *[]){"program", NULL}, do_nothing), 0);
@@ -392,7 +373,6 @@ static void say_goodbye(void)
 
 static void test_launcher_repeats_neither_output_nor_exit_handlers(void **state)
 {
-    (void)state;
     const struct capture out = capture_begin(STDOUT_FILENO);
     const pid_t pid = fork();
     if (pid == 0) {
@@ -427,7 +407,6 @@ static int status_with_a_usual_backend(void)
 
 static void test_a_programs_usual_backend_counts_where_nothing_else_is_said(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int alone = status_with_a_usual_backend();
     const char *line = capture_end(err);

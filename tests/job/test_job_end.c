@@ -14,7 +14,6 @@ static int told_rank;
 
 static void count_signal(int signo)
 {
-    (void)signo;
     told->signals[told_rank]++;
 }
 
@@ -107,7 +106,6 @@ static int end_when_told(int rank)
 
 static void stop_parent(int signo)
 {
-    (void)signo;
     kill(getppid(), SIGSTOP);
     told->values[1] = 1;
 }
@@ -138,7 +136,6 @@ static void assert_signals(int nranks, int expected)
 
 static void test_signals_reach_every_rank_once(void **state)
 {
-    (void)state;
     const pid_t job = start_job(ranks(3), count_signals);
     await(&told->ready, 3);
     kill(job, SIGUSR1);
@@ -152,7 +149,6 @@ static void test_signals_reach_every_rank_once(void **state)
 
 static void test_interruption_ends_the_job_without_a_word(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_ever);
     await(&told->ready, 3);
@@ -171,7 +167,6 @@ static int ignore_interrupts(int rank)
 
 static void test_second_interruption_ends_who_ignored_the_first(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(2), ignore_interrupts);
     await(&told->ready, 2);
@@ -200,7 +195,6 @@ static void await_state(pid_t pid, const char *states)
 
 static void test_stop_and_continue(void **state)
 {
-    (void)state;
     const pid_t job = start_job(ranks(2), count_signals);
     await(&told->ready, 2);
     kill(job, SIGTSTP);
@@ -220,7 +214,6 @@ static void test_stop_and_continue(void **state)
 // The supervisor, stopped, does not see its rank end, and then has both to see to.
 static void test_a_signal_just_after_the_last_rank_has_ended_counts(void **state)
 {
-    (void)state;
     const pid_t job = start_job(ranks(1), end_when_told);
     await(&told->ready, 1);
     const pid_t supervisor = told->pids[0];
@@ -237,7 +230,6 @@ static void test_a_signal_just_after_the_last_rank_has_ended_counts(void **state
 
 static void test_a_signal_while_leftover_processes_end_counts(void **state)
 {
-    (void)state;
     const pid_t job = start_job(ranks(1), leave_who_stops_the_supervisor);
     await(&told->values[1], 1);
     await_state(told->pids[0], "T");
@@ -253,7 +245,6 @@ static void test_a_signal_while_leftover_processes_end_counts(void **state)
 // Rank 2 is killed, and the others have failed of that and ended, when the supervisor looks.
 static void test_who_fails_of_a_death_is_not_named_for_it(void **state)
 {
-    (void)state;
     setenv("CLAB_TIMEOUT", "200ms", 1);
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_rank_2);
@@ -275,7 +266,6 @@ static void test_who_fails_of_a_death_is_not_named_for_it(void **state)
 // Rank 2 ends after those that have failed of it.
 static void test_who_ends_later_but_not_of_others_is_named(void **state)
 {
-    (void)state;
     setenv("CLAB_TIMEOUT", "200ms", 1);
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_rank_2);
@@ -295,7 +285,6 @@ static void test_who_ends_later_but_not_of_others_is_named(void **state)
 
 static void test_a_wrong_argument_is_named_once_also_where_rank_0_is_late(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_job(ranks(3), read_a_wrong_argument);
     const char *text = capture_end(err);
@@ -343,7 +332,6 @@ static void assert_all_that_is_new_goes(void)
 
 static void test_what_ranks_leave_behind_is_ended(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(1), leave_and_return), 0);
     assert_int_equal(told->npids, 2);
     for (int i = 0; i < told->npids; i++)
@@ -352,7 +340,6 @@ static void test_what_ranks_leave_behind_is_ended(void **state)
 
 static void test_nothing_is_left_of_a_killed_launcher(void **state)
 {
-    (void)state;
     note_dev_shm();
     const pid_t job = start_job(ranks(2), leave_and_wait);
     await(&told->ready, 2 * 3);
@@ -364,7 +351,6 @@ static void test_nothing_is_left_of_a_killed_launcher(void **state)
 
 static void test_nothing_is_left_of_a_killed_supervisor(void **state)
 {
-    (void)state;
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(2), leave_and_wait);
     await(&told->ready, 2 * 3);
@@ -378,7 +364,6 @@ static void test_nothing_is_left_of_a_killed_supervisor(void **state)
 
 static void test_ranks_end_even_when_nobody_is_left_to_end_them(void **state)
 {
-    (void)state;
     const pid_t job = start_job(ranks(2), tell_supervisor_and_wait);
     await(&told->ready, 2);
     const pid_t supervisor = told->pids[0];
@@ -391,7 +376,6 @@ static void test_ranks_end_even_when_nobody_is_left_to_end_them(void **state)
 
 static void test_nothing_is_left_of_killed_ranks(void **state)
 {
-    (void)state;
     note_dev_shm();
     const struct capture err = capture_begin(STDERR_FILENO);
     const pid_t job = start_job(ranks(3), wait_for_ever);
@@ -407,7 +391,6 @@ static void test_nothing_is_left_of_killed_ranks(void **state)
 
 static void test_own_children_of_the_caller_are_spared(void **state)
 {
-    (void)state;
     const pid_t own = fork();
     if (own == 0)
         wait_for_ever(0);

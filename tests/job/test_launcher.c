@@ -97,7 +97,6 @@ static void assert_refused(const char *environment, const char *words)
 
 static void test_a_process_that_nobody_started_is_alone(void **state)
 {
-    (void)state;
     assert_alone("");
     assert_alone("MASTER_ADDR=node7 MASTER_PORT=29500"); // says where, but not that there is a rank
     assert_alone("RANK= WORLD_SIZE=");
@@ -105,7 +104,6 @@ static void test_a_process_that_nobody_started_is_alone(void **state)
 
 static void test_four_variables_make_a_rank_by_hand(void **state)
 {
-    (void)state;
     struct clab_launched launched = found(BY_HAND);
     assert_ranks(launched, "the environment", 1, 4, -1, -1);
     assert_store(launched, "node7", 29500);
@@ -115,7 +113,6 @@ static void test_four_variables_make_a_rank_by_hand(void **state)
 
 static void test_half_of_a_rank_by_hand_is_refused(void **state)
 {
-    (void)state;
     assert_refused("RANK=1", "RANK is set, but WORLD_SIZE is not");
     assert_refused("WORLD_SIZE=2", "WORLD_SIZE is set, but RANK is not");
     assert_refused("RANK=1 WORLD_SIZE=2", "MASTER_ADDR is not");
@@ -124,7 +121,6 @@ static void test_half_of_a_rank_by_hand_is_refused(void **state)
 
 static void test_numbers_out_of_range_are_refused(void **state)
 {
-    (void)state;
     assert_refused(BY_HAND "RANK=4", "RANK is '4', not a number from 0 to 3");
     assert_refused(BY_HAND "RANK=x", "RANK is 'x'");
     assert_refused(BY_HAND "WORLD_SIZE=0", "WORLD_SIZE is '0'");
@@ -138,7 +134,6 @@ static void test_numbers_out_of_range_are_refused(void **state)
 
 static void test_ranks_of_commlab_find_its_store_running(void **state)
 {
-    (void)state;
     struct clab_launched launched =
         found(BY_HAND OPEN_MPI SRUN "CLAB_STORE=[fe80::7]:29600 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2");
     assert_ranks(launched, "commlab", 1, 4, 1, 2);
@@ -149,7 +144,6 @@ static void test_ranks_of_commlab_find_its_store_running(void **state)
 
 static void test_ranks_of_one_node_of_commlab_need_no_store(void **state)
 {
-    (void)state;
     struct clab_launched launched = found("RANK=1 WORLD_SIZE=4 CLAB_JOB_FD=3 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4");
     assert_ranks(launched, "commlab", 1, 4, 1, 4);
     assert_string_equal(launched.host, "");
@@ -157,7 +151,6 @@ static void test_ranks_of_one_node_of_commlab_need_no_store(void **state)
 
 static void test_ranks_of_torchrun_leave_its_agent_its_port(void **state)
 {
-    (void)state;
     struct clab_launched launched = found(TORCHRUN "TORCHELASTIC_USE_AGENT_STORE=True");
     assert_ranks(launched, "torchrun", 1, 4, 1, 2);
     assert_store(launched, "node7", 29501);
@@ -170,7 +163,6 @@ static void test_ranks_of_torchrun_leave_its_agent_its_port(void **state)
 
 static void test_ranks_of_open_mpi_share_by_pmix(void **state)
 {
-    (void)state;
     assert_ranks(found(OPEN_MPI), "Open MPI", 2, 4, 0, 2);
     assert_shares(found(OPEN_MPI), CLAB_SHARE_PMIX);
     assert_shares(found(OPEN_MPI "PMIX_NAMESPACE="), CLAB_SHARE_NONE);
@@ -178,7 +170,6 @@ static void test_ranks_of_open_mpi_share_by_pmix(void **state)
 
 static void test_ranks_of_hydra_share_by_pmi(void **state)
 {
-    (void)state;
     assert_ranks(found(HYDRA), "MPICH hydra", 3, 4, 1, 2);
     assert_shares(found(HYDRA), CLAB_SHARE_PMI);
     assert_shares(found(HYDRA "PMI_FD="), CLAB_SHARE_NONE);
@@ -186,7 +177,6 @@ static void test_ranks_of_hydra_share_by_pmi(void **state)
 
 static void test_master_says_where_the_store_of_any_launcher_is(void **state)
 {
-    (void)state;
     static const char *const launchers[] = {OPEN_MPI, HYDRA, SRUN};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         char environment[1024];
@@ -202,7 +192,6 @@ static void test_master_says_where_the_store_of_any_launcher_is(void **state)
 
 static void test_tasks_of_srun_derive_where_the_store_is(void **state)
 {
-    (void)state;
     const struct clab_launched third = found(SRUN), first = found(SRUN "SLURM_PROCID=0");
     assert_ranks(third, "Slurm", 3, 4, 1, -1);
     assert_store(third, "node07", third.port);
@@ -216,7 +205,6 @@ static void test_tasks_of_srun_derive_where_the_store_is(void **state)
 
 static void test_tasks_of_srun_on_one_node_need_no_name(void **state)
 {
-    (void)state;
     const struct clab_launched launched = found(SRUN "SLURM_STEP_NUM_NODES=1");
     assert_ranks(launched, "Slurm", 3, 4, 1, 4);
     assert_store(launched, "127.0.0.1", launched.port);
@@ -224,7 +212,6 @@ static void test_tasks_of_srun_on_one_node_need_no_name(void **state)
 
 static void test_tasks_of_srun_share_by_what_it_offers(void **state)
 {
-    (void)state;
     const struct clab_launched launched = found(SRUN "PMI_RANK=3 PMI_SIZE=4 PMI_FD=11");
     assert_ranks(launched, "Slurm", 3, 4, 1, -1);
     assert_shares(launched, CLAB_SHARE_PMI);
@@ -237,7 +224,6 @@ static void test_tasks_of_srun_share_by_what_it_offers(void **state)
 
 static void test_shells_in_an_allocation_are_alone(void **state)
 {
-    (void)state;
     assert_alone(BATCH);                                                               // sbatch
     assert_alone("SLURM_JOB_ID=77 SLURM_NTASKS=4 SLURM_NPROCS=4");                     // salloc
     assert_alone(BATCH "SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1");             // salloc's own step
@@ -247,7 +233,6 @@ static void test_shells_in_an_allocation_are_alone(void **state)
 
 static void test_inner_launchers_are_found_before_outer(void **state)
 {
-    (void)state;
     assert_ranks(found(TORCHRUN SRUN "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0"), "torchrun", 1, 4, 1, 2);
     assert_ranks(found(OPEN_MPI SRUN "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0"), "Open MPI", 2, 4, 0, 2);
     assert_ranks(found(HYDRA SRUN "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1"), "MPICH hydra", 3, 4, 1, 2);
@@ -256,7 +241,6 @@ static void test_inner_launchers_are_found_before_outer(void **state)
 
 static void test_contradictions_are_refused(void **state)
 {
-    (void)state;
     assert_refused(BY_HAND OPEN_MPI "WORLD_SIZE=2", "WORLD_SIZE is 2, but Open MPI has started 4 processes");
     assert_refused(BY_HAND SRUN "WORLD_SIZE=2", "WORLD_SIZE is 2, but Slurm has started 4 processes");
     assert_refused(OPEN_MPI "RANK=1", "RANK is '1', but Open MPI says 2 (OMPI_COMM_WORLD_RANK)");
@@ -266,7 +250,6 @@ static void test_contradictions_are_refused(void **state)
 
 static void test_first_hosts_of_lists_are_found(void **state)
 {
-    (void)state;
     static const char *const good[][2] = {{"vm", "vm"},
                                           {"node[01-03,7],x", "node01"},
                                           {"node[7]", "node7"},
@@ -298,7 +281,6 @@ static const char *token_file(void)
 
 static int forget_token(void **state)
 {
-    (void)state;
     forget_all();
     unlink(token_file());
     rmdir(folder_path("config/commlab"));
@@ -318,7 +300,6 @@ static void refuse_token(int expected, const char *words)
 
 static void test_a_token_is_made_once_for_its_user_alone(void **state)
 {
-    (void)state;
     unsigned char first[CLAB_TOKEN_BYTES] = {0}, second[CLAB_TOKEN_BYTES], none[CLAB_TOKEN_BYTES] = {0};
     struct stat status;
     assert_int_equal(clab_launcher_token(first), CLAB_OK);
@@ -335,7 +316,6 @@ static void test_a_token_is_made_once_for_its_user_alone(void **state)
 // Nothing is left beside it: forget_token would find the folder not empty, and this one.
 static void test_processes_that_make_a_token_together_make_one(void **state)
 {
-    (void)state;
     enum { PROCESSES = 8 };
     unsigned char tokens[PROCESSES + 1][CLAB_TOKEN_BYTES];
     int pipes[2];
@@ -361,7 +341,6 @@ static void test_processes_that_make_a_token_together_make_one(void **state)
 
 static void test_the_environment_says_a_jobs_token(void **state)
 {
-    (void)state;
     setenv("CLAB_TOKEN", "0123", 1);
     refuse_token(CLAB_EPARSE, "CLAB_TOKEN is not 32 hexadecimal digits");
     setenv("CLAB_TOKEN", "g0112233445566778899aabbccddeeff", 1);
@@ -371,7 +350,6 @@ static void test_the_environment_says_a_jobs_token(void **state)
 
 static void test_a_token_that_others_may_read_is_refused(void **state)
 {
-    (void)state;
     unsigned char token[CLAB_TOKEN_BYTES];
     assert_int_equal(clab_launcher_token(token), CLAB_OK);
     chmod(token_file(), 0640);
@@ -383,7 +361,6 @@ static void test_a_token_that_others_may_read_is_refused(void **state)
 
 static void test_no_place_for_a_token_is_said(void **state)
 {
-    (void)state;
     setenv("XDG_CONFIG_HOME", "/proc/none", 1);
     refuse_token(CLAB_ESYS, "/proc/none/commlab");
     char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
@@ -398,7 +375,6 @@ static void test_no_place_for_a_token_is_said(void **state)
 
 static void test_a_launcher_without_a_store_is_named_with_the_remedy(void **state)
 {
-    (void)state;
     const struct clab_launched launched = found(HYDRA "PMI_FD=");
     char text[CLAB_SHARED_BYTES] = "";
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -409,7 +385,6 @@ static void test_a_launcher_without_a_store_is_named_with_the_remedy(void **stat
 
 static void test_digits_of_no_bytes_are_an_empty_text(void **state)
 {
-    (void)state;
     char text[5] = "xxxx";
     launcher_hex(text, 0, text);
     assert_string_equal(text, "");

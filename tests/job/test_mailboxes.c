@@ -119,7 +119,6 @@ static int complete_and_fence_again(struct worker *worker)
 
 static void test_who_gives_up_does_not_block_who_has_completed(void **state)
 {
-    (void)state;
     run_workers(2, 5, (int (*const[])(struct worker *)){give_up_and_fence_again, complete_and_fence_again});
 }
 
@@ -157,7 +156,6 @@ static int fence_without_the_silent(struct worker *worker)
 
 static void test_who_is_silent_does_not_block_those_who_go_on_without_it(void **state)
 {
-    (void)state;
     run_workers(
         3, 3,
         (int (*const[])(struct worker *)){fence_without_the_silent, post_and_stay_silent, fence_without_the_silent});
@@ -179,7 +177,6 @@ static struct {
 
 static void on_fault(int signo)
 {
-    (void)signo;
     *absent.step = READING;
     await(absent.step, WRITTEN);
     if (mprotect(absent.page, absent.bytes, PROT_READ | PROT_WRITE) != 0)
@@ -261,7 +258,6 @@ static int read_what_is_written(struct worker *worker)
 
 static void test_what_is_read_is_of_one_post(void **state)
 {
-    (void)state;
     run_workers(2, 5, (int (*const[])(struct worker *)){fail_and_write_again, read_what_is_written});
 }
 

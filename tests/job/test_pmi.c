@@ -13,7 +13,6 @@
 
 static void test_values_are_found_in_lines(void **state)
 {
-    (void)state;
     char value[16];
     const char *line = "cmd=get_result rc=0 xvalue=no value=abc=d \n";
     assert_true(launcher_pmi_value(line, "cmd", value, sizeof value));
@@ -113,7 +112,6 @@ static int run_turns(const struct turn *turns, size_t n, int rank, int times, co
 
 static void test_rank_0_puts_and_gets_its_text(void **state)
 {
-    (void)state;
     static const struct turn turns[] = {GREETING,
                                         {PUT_0, "cmd=put_result rc=0 msg=success\n"},
                                         {"cmd=barrier_in\n", "cmd=barrier_out\n"},
@@ -126,7 +124,6 @@ static void test_rank_0_puts_and_gets_its_text(void **state)
 
 static void test_other_ranks_get_each_text_once_and_say_goodbye_at_exit(void **state)
 {
-    (void)state;
     static const struct turn turns[] = {
         GREETING,
         {"cmd=barrier_in\n", "cmd=barrier_out rc=0\n"},
@@ -143,7 +140,6 @@ static void test_other_ranks_get_each_text_once_and_say_goodbye_at_exit(void **s
 // Each replaces one answer of a share by rank 1, and ends it with an error and one line.
 static void test_bad_launchers_are_seen_through(void **state)
 {
-    (void)state;
     static char endless[4096], many_digits[1100];
     memset(endless, 'x', sizeof endless - 1);
     memcpy(many_digits, "cmd=get_result rc=0 value=", 26);
@@ -182,7 +178,6 @@ static void test_bad_launchers_are_seen_through(void **state)
 
 static void test_a_descriptor_that_is_not_the_launchers_is_refused(void **state)
 {
-    (void)state;
     const struct {
         const char *fd, *words;
         int err;

@@ -273,7 +273,6 @@ static unsigned number_of(const char *name, unsigned otherwise)
 
 static void test_random_signals_hang_nothing_and_leave_nothing(void **state)
 {
-    (void)state;
     uint32_t seed;
     double longest = 0;
     int sent = 0;
@@ -299,7 +298,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return rmdir(temporary);
 }
 

@@ -91,7 +91,6 @@ static void test_who_suspends_all_processes_and_wakes_them_hangs_nothing(void **
 // Whichever of the two the launcher sees, and when, the last one counts.
 static void test_a_stop_that_is_taken_back_at_once_stops_nothing(void **state)
 {
-    (void)state;
     const pid_t job = start(2);
     for (int i = 0; i < 10 * TIMES; i++) {
         kill(job, SIGTSTP);
@@ -109,7 +108,6 @@ static void test_a_stop_that_is_taken_back_at_once_stops_nothing(void **state)
 
 static void test_an_interrupt_wakes_a_supervisor_that_was_stopped(void **state)
 {
-    (void)state;
     const pid_t job = start(2);
     kill(told->pids[0], SIGSTOP);
     await_state(told->pids[0], "T");
@@ -119,7 +117,6 @@ static void test_an_interrupt_wakes_a_supervisor_that_was_stopped(void **state)
 
 static void test_a_stopped_supervisor_notices_that_the_launcher_was_killed(void **state)
 {
-    (void)state;
     const pid_t job = start(2);
     kill(told->pids[0], SIGSTOP);
     await_state(told->pids[0], "T");
@@ -130,7 +127,6 @@ static void test_a_stopped_supervisor_notices_that_the_launcher_was_killed(void 
 // The supervisor watches on while the job is stopped.
 static void test_nothing_is_left_of_a_stopped_job_whose_launcher_was_killed(void **state)
 {
-    (void)state;
     const pid_t job = start(2);
     kill(job, SIGTSTP);
     await_state(job, "T");
@@ -191,7 +187,6 @@ static pid_t open_shell(int *terminal_p)
 
 static void test_ctrl_z_stops_the_whole_job_and_fg_continues_it(void **state)
 {
-    (void)state;
     const char *build = getenv("CLAB_BUILD");
     char command[512];
     int terminal;

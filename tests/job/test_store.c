@@ -33,7 +33,6 @@ static int check_rounds(struct worker *worker, struct store_client *client)
 
 static void test_exchange_gives_every_rank_every_blob(void **state)
 {
-    (void)state;
     static const int sizes[] = {1, 2, 3, 7, MAX_MEMBERS};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct worker workers[MAX_MEMBERS];
@@ -63,7 +62,6 @@ static int fence_in_pairs(struct worker *worker, struct store_client *client)
 
 static void test_pairs_fence_beside_each_other(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(MAX_MEMBERS, 60);
     run_workers(&store, 0, 200, fence_in_pairs, workers);
@@ -79,7 +77,6 @@ static int fence_with_one_too_large(struct worker *worker, struct store_client *
 
 static void test_sizes_that_differ_are_a_mismatch_for_all(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(5, 10);
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -128,7 +125,6 @@ static int fence_until_others_have_answers(struct worker *worker, struct store_c
 
 static void test_who_leaves_before_a_fence_ends_it_for_all(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(4, 30);
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -142,7 +138,6 @@ static void test_who_leaves_before_a_fence_ends_it_for_all(void **state)
 
 static void test_who_does_not_come_is_named_once(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(4, 0.3);
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -176,7 +171,6 @@ static int fence_partly(struct worker *worker, struct store_client *client)
 
 static void test_what_has_come_by_the_deadline_is_given(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(5, 0.3);
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -205,7 +199,6 @@ static int fence_until_called_off(struct worker *worker, struct store_client *cl
 
 static void test_a_fence_can_be_called_off(void **state)
 {
-    (void)state;
     struct worker workers[MAX_MEMBERS];
     struct test_store store = open_store(4, 10);
     run_workers(&store, 0, 1, fence_until_called_off, workers);
@@ -224,7 +217,6 @@ static int count_up(void *count, bool *busy_p)
 
 static void test_a_wait_does_what_there_is_to_do_meanwhile(void **state)
 {
-    (void)state;
     int all[2], count = 0, mine = 0;
     struct test_store store = open_store(2, 0.3);
     struct store_client *client = join(&store, 0);
@@ -251,7 +243,6 @@ static int hear_a_while_later(void *client, bool *busy_p)
 // Notices and answers come over the same connection: who hears reads both, and must not sleep then.
 static void test_an_answer_that_meanwhile_reads_ends_the_wait(void **state)
 {
-    (void)state;
     struct test_store store = open_store(1, 3);
     struct store_client *client = join(&store, 0);
     const struct exchange_progress progress = {hear_a_while_later, client};
@@ -276,7 +267,6 @@ static void await_notice(struct store_client *client, struct clab_notice *notice
 
 static void test_all_receive_notices_and_departures(void **state)
 {
-    (void)state;
     struct test_store store = open_store(3, 10);
     struct store_client *clients[3] = {join(&store, 0), join(&store, 1), join(&store, 2)};
     const struct clab_notice sent = {CLAB_NOTICE_REVOKED, 1, 2, CLAB_ETIMEOUT, UINT64_C(0xfedcba9876543210)};
@@ -312,7 +302,6 @@ static double computed(void)
 
 static void test_a_look_without_news_is_cheap(void **state)
 {
-    (void)state;
     enum { LOOKS = 1000000 };
     struct clab_notice received;
     struct test_store store = open_store(1, 10);

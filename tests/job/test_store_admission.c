@@ -22,7 +22,6 @@ static void assert_refused(const struct store_ticket *ticket, int err, const cha
 
 static void test_a_refusal_names_the_remedy(void **state)
 {
-    (void)state;
     struct test_store store = open_store(2, 10);
     struct store_client *client = join(&store, 1);
     struct store_ticket ticket = store.ticket;
@@ -40,7 +39,6 @@ static void test_a_refusal_names_the_remedy(void **state)
 
 static void test_a_job_that_is_not_there_is_waited_for_until_the_timeout(void **state)
 {
-    (void)state;
     struct test_store store = open_store(1, 0.3);
     assert_true(ends(&store));
     const double start = clab_now();
@@ -50,7 +48,6 @@ static void test_a_job_that_is_not_there_is_waited_for_until_the_timeout(void **
 
 static void test_another_service_at_the_port_is_recognized(void **state)
 {
-    (void)state;
     int listener;
     struct store_ticket ticket = {.host = "127.0.0.1", .job = {.nranks = 1}, .timeout = 5};
     assert_int_equal(store_listen("127.0.0.1", 0, "the test", &listener, &ticket.port), CLAB_OK);
@@ -69,7 +66,6 @@ static void test_another_service_at_the_port_is_recognized(void **state)
 // A list's empty words name nobody, nor change what was found out of those that it names.
 static void test_a_host_without_a_name_is_none(void **state)
 {
-    (void)state;
     int listener, port, fd = -1;
     assert_int_equal(store_listen("127.0.0.1", 0, "the test", &listener, &port), CLAB_OK);
     assert_int_equal(store_connect("", port, 5, &fd), CLAB_ENOENT);
@@ -85,7 +81,6 @@ static void test_a_host_without_a_name_is_none(void **state)
 
 static void test_a_port_in_use_is_named_with_the_remedy(void **state)
 {
-    (void)state;
     int listener, port, second = -1;
     assert_int_equal(store_listen("127.0.0.1", 0, "--master", &listener, &port), CLAB_OK);
     const struct capture log = capture_begin(STDERR_FILENO);
@@ -217,7 +212,6 @@ static void assert_members_fence_among(peer_fn *peers[], int n)
 
 static void test_members_join_in_time_whoever_else_connects(void **state)
 {
-    (void)state;
     peer_fn *all[] = {say_nothing, speak_slowly, talk_nonsense, scan_ports, guess_tokens, say_hello_only};
     for (int i = 0; i < 6; i++)
         assert_members_fence_among(&all[i], 1);
@@ -226,7 +220,6 @@ static void test_members_join_in_time_whoever_else_connects(void **state)
 
 static void test_an_unauthenticated_peer_is_closed_after_a_while(void **state)
 {
-    (void)state;
     char byte;
     struct test_store store = open_store(2, 10);
     const int silent = dial(&store), garbled = dial(&store), stalled = dial(&store);
@@ -262,7 +255,6 @@ static pid_t find_store(int port)
 
 static void test_the_stores_own_end_is_one_of_all_others(void **state)
 {
-    (void)state;
     int all[3], mine = 0;
     struct clab_notice received;
     struct test_store store = open_store(3, 10);
@@ -295,14 +287,12 @@ static void test_the_stores_own_end_is_one_of_all_others(void **state)
 
 static void test_a_store_that_nobody_joins_ends_with_its_starter(void **state)
 {
-    (void)state;
     struct test_store store = open_store(3, 10);
     assert_true(ends(&store));
 }
 
 static void test_a_store_outlives_its_starter_but_not_its_members(void **state)
 {
-    (void)state;
     struct test_store store = open_store(2, 10);
     struct store_client *client = join(&store, 1);
     shutdown(store.lifeline, SHUT_WR);
@@ -314,7 +304,6 @@ static void test_a_store_outlives_its_starter_but_not_its_members(void **state)
 // What the store has open is its own.
 static void test_a_store_holds_nothing_open(void **state)
 {
-    (void)state;
     int pipe_ends[2];
     char byte;
     assert_int_equal(pipe(pipe_ends), 0);

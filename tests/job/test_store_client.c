@@ -54,7 +54,6 @@ static int exchange(const struct store_message *answer, char all[5])
 
 static void test_an_answer_that_came_before_the_end_is_taken(void **state)
 {
-    (void)state;
     char all[5];
     const struct store_message answer = gathered(clab_mix(KEY, 0));
     assert_int_equal(exchange(&answer, all), CLAB_OK);
@@ -64,7 +63,6 @@ static void test_an_answer_that_came_before_the_end_is_taken(void **state)
 // As that to an exchange which was given up for being late.
 static void test_an_answer_to_another_fence_is_not_taken(void **state)
 {
-    (void)state;
     char all[5];
     const struct store_message answer = gathered(clab_mix(KEY + 1, 0));
     assert_int_equal(exchange(&answer, all), CLAB_EPEER);

@@ -126,7 +126,6 @@ static void assert_token_refused(struct store *store, struct store_message m)
 
 static void test_a_refused_member_receives_the_reason(void **state)
 {
-    (void)state;
     struct store *store = store_new(3, 2);
     assert_token_refused(store, joining(1, 3, 0));
     assert_token_refused(store, joining(5, 4, 1)); // and is told nothing else
@@ -143,7 +142,6 @@ static void test_a_refused_member_receives_the_reason(void **state)
 // To the first launcher alone, and at most a few lines.
 static void test_refusals_are_sent_to_the_first_node(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 2);
     struct store_connection *rank = join(store, 0, 2, 0), *first = join(store, 2, 2, 2), *second = join(store, 3, 2, 2);
     const struct store_message m = joining(1, 2, 0);
@@ -165,7 +163,6 @@ static void test_refusals_are_sent_to_the_first_node(void **state)
 
 static void test_refusals_are_sent_ever_more_rarely(void **state)
 {
-    (void)state;
     struct store_refusals refusals = {0};
     struct store_message m;
     int said = 0;
@@ -179,7 +176,6 @@ static void test_refusals_are_sent_ever_more_rarely(void **state)
 // Neither before the challenge, nor instead of the answer to it.
 static void test_unauthenticated_peers_may_send_only_hello_and_join(void **state)
 {
-    (void)state;
     struct store_contact contact;
     struct store *store = store_new(2, 1);
     for (enum store_kind kind = STORE_CHALLENGE; kind < STORE_KINDS; kind++) {
@@ -201,7 +197,6 @@ static void test_unauthenticated_peers_may_send_only_hello_and_join(void **state
 // The challenge is another one for each connection, and the job's id for each store.
 static void test_no_two_challenges_are_alike(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 1), *other = store_new(2, 1);
     struct store_contact first, second, third;
     store_disconnect(greeted(store, &first), false);
@@ -215,7 +210,6 @@ static void test_no_two_challenges_are_alike(void **state)
 
 static void test_another_version_is_named(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 0);
     struct store_connection *connection = store_accept(store, "192.0.2.7");
     static const unsigned char hello[] = {'C', 'L', STORE_VERSION + 1, STORE_JOIN, 200, 0, 0, 0};
@@ -237,7 +231,6 @@ static void assert_gone(struct store_connection *connection, int rank, enum clab
 
 static void test_all_receive_departures_and_notices_in_one_order(void **state)
 {
-    (void)state;
     struct store *store = store_new(4, 0);
     struct store_connection *connections[4];
     for (int rank = 0; rank < 4; rank++)
@@ -261,7 +254,6 @@ static void test_all_receive_departures_and_notices_in_one_order(void **state)
 
 static void test_a_late_member_is_welcomed_before_it_receives_notices(void **state)
 {
-    (void)state;
     struct store *store = store_new(3, 0);
     store_disconnect(join(store, 2, 3, 0), false);
     struct store_connection *late = join(store, 1, 3, 0); // whose first answer is the welcome
@@ -272,7 +264,6 @@ static void test_a_late_member_is_welcomed_before_it_receives_notices(void **sta
 
 static void test_who_does_not_listen_is_cut_off(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 0);
     struct store_connection *slow = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
     const struct store_message sent = any(STORE_NOTICE);
@@ -291,7 +282,6 @@ static void test_who_does_not_listen_is_cut_off(void **state)
 
 static void test_a_slow_member_receives_nothing_out_of_order(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 0);
     struct store_connection *slow = join(store, 0, 2, 0), *reporter = join(store, 1, 2, 0);
     struct store_message sent = any(STORE_NOTICE), received;
@@ -316,7 +306,6 @@ static struct store_message post(uint64_t key, const void *text)
 
 static void test_a_member_posts_once_at_a_time(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 0);
     struct store_connection *connection = join(store, 0, 2, 0);
     const struct store_message first = post(1, "aa"), second = post(2, "bb");
@@ -328,7 +317,6 @@ static void test_a_member_posts_once_at_a_time(void **state)
 
 static void test_what_was_posted_stays_when_its_member_is_lost(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 0);
     struct store_connection *early = join(store, 0, 2, 0), *late = join(store, 1, 2, 0);
     const struct store_message first = post(1, "aa"), second = post(1, "bb"), third = post(2, "cc");
@@ -364,7 +352,6 @@ static void assert_end(struct store_connection *node, int of_node, int rank, int
 
 static void test_the_first_rank_that_fails_ends_the_job_of_all_nodes(void **state)
 {
-    (void)state;
     struct store *store = store_new(5, 2); // ranks 0 to 2, and 3 and 4
     struct store_connection *nodes[] = {join(store, 5, 5, 2), join(store, 6, 5, 2)};
     const struct store_message others = {.kind = STORE_ENDED, .member = 2, .status = 1},
@@ -408,14 +395,12 @@ static void assert_held_until(const struct store_message *word, int of_node, int
 
 static void test_who_is_lost_decides_the_status_before_those_that_fail_of_it(void **state)
 {
-    (void)state;
     assert_held_until(&(struct store_message){.kind = STORE_ENDED, .member = 3, .status = 137}, 1, 3, 137);
     assert_held_until(&(struct store_message){.kind = STORE_ENDED, .member = 3, .status = 0}, 0, 0, 1);
 }
 
 static void test_who_is_lost_and_lives_is_not_waited_for_long(void **state)
 {
-    (void)state;
     struct store_job_status job_status;
     store_job_status_init(&job_status);
     store_job_status_await(&job_status, 3);
@@ -431,7 +416,6 @@ static void test_who_is_lost_and_lives_is_not_waited_for_long(void **state)
 
 static void test_a_job_ends_well_when_all_nodes_are_done(void **state)
 {
-    (void)state;
     struct store *store = store_new(2, 2);
     struct store_connection *nodes[] = {join(store, 2, 2, 2), join(store, 3, 2, 2)};
     const struct store_message done = {.kind = STORE_DONE};
@@ -463,7 +447,6 @@ static void assert_node_1_is_lost(bool by_its_launcher)
 
 static void test_all_ranks_of_a_lost_node_are_lost_at_once(void **state)
 {
-    (void)state;
     assert_node_1_is_lost(true);
     assert_node_1_is_lost(false);
 }

@@ -13,7 +13,6 @@
 
 static void test_a_host_that_answers_in_time_is_looked_at_when_the_next_answer_is_due(void **state)
 {
-    (void)state;
     struct store_keepalive keepalive = {0};
     assert_int_equal(store_keepalive_judge(&keepalive, 100, -0.7), STORE_ALIVE);
     assert_true(keepalive.next > 100.69 && keepalive.next < 100.71);
@@ -24,7 +23,6 @@ static void test_a_host_that_answers_in_time_is_looked_at_when_the_next_answer_i
 // The other host is asked three times; without any answer it is lost within a second of when one was due.
 static void test_a_host_is_lost_a_second_after_an_answer_was_due(void **state)
 {
-    (void)state;
     struct store_keepalive keepalive = {0};
     double now = 100;
     int needs_heartbeat = 0;
@@ -40,7 +38,6 @@ static void test_a_host_is_lost_a_second_after_an_answer_was_due(void **state)
 
 static void test_one_answer_is_enough(void **state)
 {
-    (void)state;
     struct store_keepalive keepalive = {0};
     for (int i = 0; i < 100; i++)
         assert_int_not_equal(store_keepalive_judge(&keepalive, i, i % 18 == 17 ? -0.01 : 0.9), STORE_SILENT);
@@ -49,7 +46,6 @@ static void test_one_answer_is_enough(void **state)
 // A machine that slept for a minute finds no answer of that minute.
 static void test_who_did_not_look_asks_before_it_judges(void **state)
 {
-    (void)state;
     struct store_keepalive keepalive = {0};
     assert_int_equal(store_keepalive_judge(&keepalive, 100, -1), STORE_ALIVE);
     assert_int_equal(store_keepalive_judge(&keepalive, 160, 59), STORE_PROBE);
@@ -75,7 +71,6 @@ static void connect_pair(int fds[2])
 // Nobody reads or writes at the other end, as where a rank computes: its kernel answers.
 static void test_a_peer_that_is_silent_for_long_is_alive(void **state)
 {
-    (void)state;
     int fds[2];
     struct store_keepalive keepalive = {0};
     connect_pair(fds);
@@ -88,7 +83,6 @@ static void test_a_peer_that_is_silent_for_long_is_alive(void **state)
 // Its kernel is asked ever more rarely then.
 static void test_a_peer_that_takes_nothing_any_more_is_alive(void **state)
 {
-    (void)state;
     static char bytes[1 << 16];
     int fds[2];
     struct store_keepalive keepalive = {0};

@@ -24,7 +24,6 @@ static void assert_same(const struct store_message *a, const struct store_messag
 
 static void test_messages_come_back_as_they_were(void **state)
 {
-    (void)state;
     for (int i = 0; i < 200; i++)
         for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
             const struct store_message said = any(kind);
@@ -39,7 +38,6 @@ static void test_messages_come_back_as_they_were(void **state)
 
 static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
 {
-    (void)state;
     for (enum store_kind kind = STORE_HELLO; kind < STORE_KINDS; kind++) {
         const struct store_message said = any(kind);
         const size_t n = write_whole(&said), step = n < 500 ? 1 : n / 400;
@@ -58,7 +56,6 @@ static void test_a_part_of_a_message_says_how_long_it_will_be(void **state)
 
 static void test_bytes_lie_as_they_are_described(void **state)
 {
-    (void)state;
     static const unsigned char expected[] = {'C', 'L', 3, STORE_WITHDRAW, 12, 0, 0, 0, 8, 7, 6, 5, 4,
                                              3,   2,   1, CLAB_ETIMEOUT,  0,  0, 0};
     const struct store_message m = {.kind = STORE_WITHDRAW, .key = UINT64_C(0x0102030405060708), .err = CLAB_ETIMEOUT};
@@ -75,7 +72,6 @@ static void assert_refused(size_t n, int err)
 
 static void test_what_is_not_of_this_protocol_is_refused(void **state)
 {
-    (void)state;
     struct store_message m = any(STORE_JOIN);
     write_whole(&m);
     bytes[0] ^= 1;
@@ -103,7 +99,6 @@ static void test_what_is_not_of_this_protocol_is_refused(void **state)
 // Whatever comes is refused, or within bounds.
 static void test_garbage_is_read_without_harm(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         struct store_message m = any((enum store_kind)(STORE_HELLO + chance(STORE_KINDS - 1))), received;
         m.tail_bytes = m.tail_bytes < 300 ? m.tail_bytes : 300;

@@ -20,7 +20,6 @@ static struct store_message joining(int member, int nranks, int nnodes)
 // A proof is of this connection, this job, and of all that is said with it.
 static void test_a_proof_is_good_for_one_connection_and_one_message(void **state)
 {
-    (void)state;
     needs_sodium();
     struct store_contact first;
     struct store_message join = joining(1, 2, 1);
@@ -60,7 +59,6 @@ static void test_a_proof_is_good_for_one_connection_and_one_message(void **state
 // What others have said of HMAC-SHA-512-256 by this key: python3's hmac, over the bytes of core/job/store/proof.h.
 static void test_a_proof_is_the_hmac_of_what_is_said(void **state)
 {
-    (void)state;
     needs_sodium();
     static const unsigned char expected[] = {0xc2, 0x87, 0x4b, 0x25, 0x4e, 0xe8, 0x99, 0xc0, 0x70, 0x7f, 0x8d,
                                              0xc4, 0xb3, 0x68, 0x8b, 0xaf, 0x4a, 0xfc, 0x69, 0x32, 0x2e, 0xc9,

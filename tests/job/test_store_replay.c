@@ -131,7 +131,6 @@ static int visit(int port, const struct test_store *store, int member)
 // A member's JOIN is caught before it reaches the store, so that its place is still free.
 static void test_a_caught_join_opens_no_door_of_the_same_job(void **state)
 {
-    (void)state;
     static struct proxy proxy;
     struct test_store store = open_store(2, 0.5);
     open_proxy(&proxy, &store, true);
@@ -147,7 +146,6 @@ static void test_a_caught_join_opens_no_door_of_the_same_job(void **state)
 
 static void test_a_recorded_join_opens_no_door_of_the_next_job(void **state)
 {
-    (void)state;
     static struct proxy proxy;
     struct test_store store = open_store(2, 10);
     open_proxy(&proxy, &store, false);
@@ -195,7 +193,6 @@ static void *run_thief(void *argument)
 // Joins of each rank were recorded in the job before, which had the same token.
 static void test_a_running_job_is_not_harmed_by_recorded_joins(void **state)
 {
-    (void)state;
     static struct proxy proxy;
     struct worker workers[MAX_MEMBERS];
     struct thief thieves[2];
@@ -232,7 +229,6 @@ static void assert_nowhere(const struct record *record, const void *what, size_t
 
 static void test_the_token_is_nowhere_in_what_is_said(void **state)
 {
-    (void)state;
     static struct proxy proxy;
     struct test_store store = open_store(2, 10);
     const unsigned char *token = store.ticket.job.token;
@@ -310,7 +306,6 @@ static void assert_seen_through(struct store_message (*answer)(const struct stor
 
 static struct store_message welcome_at_once(const struct store_message *received)
 {
-    (void)received;
     return (struct store_message){.kind = STORE_WELCOME};
 }
 
@@ -365,13 +360,11 @@ static struct store_message refuse_the_token(const struct store_message *receive
 
 static struct store_message refuse_at_once(const struct store_message *received)
 {
-    (void)received;
     return (struct store_message){.kind = STORE_REFUSED, .refusal = STORE_TAKEN};
 }
 
 static void test_a_false_store_is_seen_through(void **state)
 {
-    (void)state;
     needs_sodium();
     assert_seen_through(welcome_at_once, CLAB_EINVAL, "is not a commlab job: choose another port");
     assert_seen_through(refuse_at_once, CLAB_EINVAL, "is not a commlab job: choose another port");
@@ -384,7 +377,6 @@ static void test_a_false_store_is_seen_through(void **state)
 
 static void test_a_store_that_stalls_is_left_in_time(void **state)
 {
-    (void)state;
     needs_sodium();
     assert_seen_through(challenge_only, CLAB_ETIMEOUT, "no job answers at 127.0.0.1:");
 }
@@ -392,7 +384,6 @@ static void test_a_store_that_stalls_is_left_in_time(void **state)
 // As version 2 did: its members said the token first, and its store received it.
 static void test_both_sides_recognize_the_previous_version(void **state)
 {
-    (void)state;
     static const unsigned char join[36] = {'C', 'L', 2, 1, 28};
     unsigned char answer[STORE_FIXED_BYTES];
     struct test_store store = open_store(2, 10);

@@ -31,7 +31,6 @@ static int open_terminal(void)
 
 static int close_reader(void **state)
 {
-    (void)state;
     close(reader.from);
     close(reader.to);
     return 0;
@@ -138,20 +137,17 @@ static void check_a_death(int streams)
 
 static void test_a_death_counts(void **state)
 {
-    (void)state;
     check_a_death(OUT);
 }
 
 static void test_a_death_counts_where_its_line_is_not_read_either(void **state)
 {
-    (void)state;
     check_a_death(OUT | ERR);
 }
 
 // Nothing passes through us but the line about the death.
 static void test_a_death_counts_without_prefixes(void **state)
 {
-    (void)state;
     struct clab_launch launch = ranks(2);
     launch.unread = 0.3;
     const pid_t job = start_unread(launch, write_for_ever, OUT | ERR);
@@ -162,7 +158,6 @@ static void test_a_death_counts_without_prefixes(void **state)
 
 static void test_interrupts_count(void **state)
 {
-    (void)state;
     const pid_t job = start_unread(prefixed(2), write_for_ever, OUT | ERR);
     await_full(2);
     kill(job, SIGINT);
@@ -171,7 +166,6 @@ static void test_interrupts_count(void **state)
 
 static void test_the_launchers_death_counts(void **state)
 {
-    (void)state;
     const pid_t job = start_unread(prefixed(2), write_for_ever, OUT);
     await_full(2);
     kill(job, SIGKILL);
@@ -180,7 +174,6 @@ static void test_the_launchers_death_counts(void **state)
 
 static void test_the_supervisors_death_counts(void **state)
 {
-    (void)state;
     const pid_t job = start_unread(prefixed(2), write_for_ever, OUT | ERR);
     await_full(2);
     kill(told->pids[0], SIGKILL);
@@ -202,7 +195,6 @@ static int write_numbers(int rank)
 // Much more than pipes hold.
 static void test_a_late_reader_gets_all_in_order(void **state)
 {
-    (void)state;
     int next[2] = {0};
     const pid_t job = start_unread(prefixed(2), write_numbers, OUT | ERR);
     close(reader.to);
@@ -230,7 +222,6 @@ static void check_line(const char *line, int *logged)
 
 static void test_what_we_log_is_not_mixed_into_lines(void **state)
 {
-    (void)state;
     char line[2 * LINE_BYTES];
     int logged = 0;
     const pid_t job = start_unread(prefixed(2), complain_for_ever, OUT | ERR);
@@ -252,7 +243,6 @@ enum { MUCH = 150000 }; // more than the reader's pipe holds, less than all pipe
 static int write_much_and_end(int rank)
 {
     static char text[MUCH];
-    (void)rank;
     memset(text, 'x', sizeof text);
     tell_processes(rank);
     return write(STDOUT_FILENO, text, sizeof text) < 0;
@@ -260,7 +250,6 @@ static int write_much_and_end(int rank)
 
 static void test_what_is_lost_is_said(void **state)
 {
-    (void)state;
     struct clab_launch launch = prefixed(1);
     launch.unread = 0.3;
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -286,7 +275,6 @@ static void test_what_is_lost_is_said(void **state)
 
 static void test_the_reader_s_file_is_left_as_it_is(void **state)
 {
-    (void)state;
     const int flags = fcntl(reader.to, F_GETFL);
     const pid_t job = start_unread(prefixed(2), write_for_ever, OUT | ERR);
     await_full(2);

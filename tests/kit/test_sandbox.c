@@ -215,7 +215,6 @@ static bool succeeds(const char *deed, struct sandbox_walls without)
 
 static void lets_honest_guests_work(void **state)
 {
-    (void)state;
     assert_true(succeeds("write_inside", (struct sandbox_walls){0}));
     assert_true(succeeds("talk_inside", (struct sandbox_walls){0}));
     assert_true(succeeds("start_thread", (struct sandbox_walls){0}));
@@ -224,7 +223,6 @@ static void lets_honest_guests_work(void **state)
 
 static void ends_what_takes_too_long(void **state)
 {
-    (void)state;
     assert_int_equal(run("loop_forever", 0.5, (struct sandbox_walls){0}).end, SANDBOX_LATE);
     assert_int_equal(run("loop_forever", 0.5, none).end, SANDBOX_LATE);
     assert_int_equal(run("ignore_signals", 0.5, none).end, SANDBOX_LATE);
@@ -232,7 +230,6 @@ static void ends_what_takes_too_long(void **state)
 
 static void ends_a_fork_bomb(void **state)
 {
-    (void)state;
     if (walls.user || geteuid() != 0)
         assert_int_equal(run("fork_bomb", 20, (struct sandbox_walls){0}).end, SANDBOX_PROCESSES);
     if (walls.user) // limits hold root's processes no more than a watch can
@@ -242,7 +239,6 @@ static void ends_a_fork_bomb(void **state)
 
 static void holds_memory(void **state)
 {
-    (void)state;
     assert_false(succeeds("want_100_gb", none));
     assert_int_equal(run("eat_memory", 20, (struct sandbox_walls){0}).end, SANDBOX_MEMORY);
     assert_int_equal(run("eat_memory", 20, none).end, SANDBOX_MEMORY);
@@ -251,7 +247,6 @@ static void holds_memory(void **state)
 
 static void closes_files(void **state)
 {
-    (void)state;
     if (!walls.files)
         skip();
     assert_false(succeeds("write_outside", (struct sandbox_walls){0}));
@@ -265,7 +260,6 @@ static void closes_the_network(void **state)
     socklen_t size = sizeof at;
     char port[16];
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    (void)state;
     assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
@@ -281,7 +275,6 @@ static void closes_the_network(void **state)
 
 static void guards_its_caller(void **state)
 {
-    (void)state;
     if (walls.calls)
         assert_false(succeeds("kill_caller", (struct sandbox_walls){.namespaces = true, .user = true}));
     if (walls.calls)
@@ -292,7 +285,6 @@ static void guards_its_caller(void **state)
 
 static void leaves_nobody_behind(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_true(succeeds("leave_behind", i ? none : (struct sandbox_walls){0}));
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -303,7 +295,6 @@ static void leaves_nobody_behind(void **state)
 // By what is ours, with all walls and with none, or with the filter alone.
 static void leaves_nobody_behind_by_force(void **state)
 {
-    (void)state;
     const struct sandbox_walls some[] = {{0}, none, {.files = true, .namespaces = true, .user = true}};
     for (int i = 0; i < 3; i++) {
         run("leave_behind_by_force", 20, some[i]);
@@ -314,14 +305,12 @@ static void leaves_nobody_behind_by_force(void **state)
 
 static void holds_files(void **state)
 {
-    (void)state;
     assert_int_equal(run("leave_many_files", 20, (struct sandbox_walls){0}).end, SANDBOX_FILES);
     assert_int_equal(run("leave_many_files", 20, none).end, SANDBOX_FILES);
 }
 
 static void hides_what_is_no_part_of_the_system(void **state)
 {
-    (void)state;
     if (!walls.files)
         skip();
     assert_true(succeeds("read_outside", (struct sandbox_walls){.files = true}));
@@ -333,14 +322,12 @@ static void names_what_can_not_be_started(void **state)
     char missing[] = "/no/such/program", *argv[] = {missing, NULL};
     struct sandbox_result result;
     const struct sandbox box = {folder, 1, MEMORY, PROCESSES, FILE_BYTES, false, none};
-    (void)state;
     assert_int_not_equal(sandbox_run(&box, argv, -1, &result), 0);
 }
 
 static int set_up(void **state)
 {
     char number[16];
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/commlab-sandbox-XXXXXX");
     if (!mkdtemp(folder) || !realpath("/proc/self/exe", self) || sandbox_try(&walls) != 0)
         return -1;
@@ -361,7 +348,6 @@ static int tear_down(void **state)
 {
     static const char *const left[] = {"/mine.txt", "/large", "/core"};
     char path[PATH_MAX + 16];
-    (void)state;
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         snprintf(path, sizeof path, "%s%s", folder, left[i]);
         unlink(path);

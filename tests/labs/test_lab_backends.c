@@ -26,7 +26,6 @@ static void assert_near(double got, double expected)
 
 static void test_before_runs_on_the_first_backend_that_is_there_and_not_afters(void **state)
 {
-    (void)state;
     const struct lab_conf conf = {.before_backends = {{"pigeon", "shm", "sim"}, 3}}, same = {0};
     struct lab_conf over = conf;
     const char *before = NULL;
@@ -43,7 +42,6 @@ static void test_before_runs_on_the_first_backend_that_is_there_and_not_afters(v
 
 static void test_a_build_without_another_backend_says_so(void **state)
 {
-    (void)state;
     const struct lab_conf conf = {.id = "04", .before_backends = {{"pigeon", "shm"}, 2}};
     const char *before = NULL;
     const struct capture capture = capture_begin(STDERR_FILENO);
@@ -58,7 +56,6 @@ static void test_a_build_without_another_backend_says_so(void **state)
 // before: 100 us and 2 ns/B; after: 1 us and 1 ns/B, both probed at 1000 and at 101,000 bytes.
 static void test_probes_of_two_sizes_are_a_line(void **state)
 {
-    (void)state;
     const struct lab_model *model = lab_model_find("04-gloo-vs-nccl");
     struct lab_results probe = {0};
     add(&probe, LAB_BEFORE, "time/1000", 102e-6);
@@ -81,7 +78,6 @@ static void test_probes_of_two_sizes_are_a_line(void **state)
 // Two ranks, one message each way at the same time: alpha + S beta; before's network has ten times both.
 static void test_each_program_is_predicted_by_its_own_network(void **state)
 {
-    (void)state;
     const struct lab_model *model = lab_model_find("04-gloo-vs-nccl");
     struct clab_net *slow, *fast;
     assert_int_equal(clab_net_create_flat(10e-6, 10e-9, 0, &slow), CLAB_OK);

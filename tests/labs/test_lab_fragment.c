@@ -75,7 +75,6 @@ static void assert_takes(struct pool *pool, int count, int who, int *first_p)
 
 static void test_the_pool_takes_the_smallest_block_that_fits_and_joins_what_is_given_back(void **state)
 {
-    (void)state;
     struct pool pool = {0};
     struct {
         int first, count;
@@ -108,7 +107,6 @@ static void test_the_pool_takes_the_smallest_block_that_fits_and_joins_what_is_g
 
 static void test_a_slab_is_the_end_of_the_highest_block_that_fits(void **state)
 {
-    (void)state;
     struct pool pool = {0};
     int low = 0, high = 0, middle = 0, none = 0;
     assert_int_equal(pool_create(100, &pool), CLAB_OK);
@@ -136,7 +134,6 @@ static void arena_open(struct allocator *a)
 
 static void test_small_buffers_share_slabs_of_their_class(void **state)
 {
-    (void)state;
     struct allocator a;
     struct buffer small[20], large = {.granules = 5};
     arena_open(&a);
@@ -193,7 +190,6 @@ static struct result run(bool with_arena, int seed)
 // The lab's claim, on seeds that nobody chose: most end with more than half of the memory free; none with the arena.
 static void test_one_heap_fails_with_half_of_the_memory_free_and_the_arena_does_not(void **state)
 {
-    (void)state;
     int failed = 0;
     for (int seed = 1; seed <= 200; seed++) {
         const struct result heap = run(false, seed), kept = run(true, seed);
@@ -210,7 +206,6 @@ static void test_one_heap_fails_with_half_of_the_memory_free_and_the_arena_does_
 
 static void test_the_same_seed_is_the_same_workload(void **state)
 {
-    (void)state;
     struct workload a = {0}, b = {0}, other = {0};
     assert_int_equal(workload_make(10, 3, &a), CLAB_OK);
     assert_int_equal(workload_make(10, 3, &b), CLAB_OK);
@@ -240,7 +235,6 @@ static void assert_near(double got, double expected)
 
 static void test_the_model_foresees_what_the_allocators_do(void **state)
 {
-    (void)state;
     const struct lab_model *model = lab_model_find("05-fragmentation");
     const struct lab_results none = {0};
     char seed_text[16];
@@ -263,7 +257,6 @@ static void test_the_model_foresees_what_the_allocators_do(void **state)
 // extents they lie in in after.
 static void test_registration_is_a_line_through_two_probes(void **state)
 {
-    (void)state;
     const struct lab_model *model = lab_model_find("05-fragmentation");
     struct lab_results probe = {0};
     struct workload w = {0};

@@ -10,7 +10,6 @@
 
 static void test_arguments_are_the_usual_ones_where_there_are_none(void **state)
 {
-    (void)state;
     char name[] = "before", *one[] = {name, NULL}, **argv = one;
     int argc = 1;
     lab_arguments(&argc, &argv, "64K 6 12");
@@ -22,7 +21,6 @@ static void test_arguments_are_the_usual_ones_where_there_are_none(void **state)
 
 static void test_arguments_that_are_given_stay(void **state)
 {
-    (void)state;
     char name[] = "before", word[] = "8", *two[] = {name, word, NULL}, **argv = two;
     int argc = 2;
     lab_arguments(&argc, &argv, "64K 6 12");
@@ -32,7 +30,6 @@ static void test_arguments_that_are_given_stay(void **state)
 
 static void test_sums_are_exact_in_every_order(void **state)
 {
-    (void)state;
     float up = 0, down = 0;
     enum { RANKS = 65536 }; // 255 * 65536 < 2^24
     for (int rank = 0; rank < RANKS; rank++) {
@@ -44,7 +41,6 @@ static void test_sums_are_exact_in_every_order(void **state)
 
 static void test_the_median_is_the_middle_one(void **state)
 {
-    (void)state;
     double values[] = {3, 1e9, 2, -1, 2.5};
     assert_true(lab_median(values, 5) == 2.5);
     assert_true(values[0] == -1 && values[4] == 1e9);
@@ -72,7 +68,6 @@ static int expect(const float got[], char text[256])
 
 static void test_the_first_wrong_element_is_named(void **state)
 {
-    (void)state;
     char text[256];
     assert_int_equal(expect((float[]){1, 2, 3}, text), 0);
     assert_string_equal(text, "");

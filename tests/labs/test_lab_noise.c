@@ -35,7 +35,6 @@ static int left_out(int n)
 
 static void test_the_interval_of_the_lab_covers_with_95_percent(void **state)
 {
-    (void)state;
     double below[MOST + 1];
     for (int n = FEWEST; n <= MOST; n++) {
         binomial(n, below);
@@ -48,7 +47,6 @@ static void test_the_interval_of_the_lab_covers_with_95_percent(void **state)
 // One more at each end would not cover, or is all that is given away.
 static void test_the_interval_of_the_lab_is_hardly_wider_than_it_must_be(void **state)
 {
-    (void)state;
     double below[MOST + 1];
     for (int n = FEWEST; n <= MOST; n++) {
         binomial(n, below);
@@ -58,7 +56,6 @@ static void test_the_interval_of_the_lab_is_hardly_wider_than_it_must_be(void **
 
 static void test_half_of_the_interval_is_in_percent(void **state)
 {
-    (void)state;
     double ratios[50], sorted[50];
     for (int i = 0; i < 50; i++)
         ratios[i] = 1 + (i * 7 % 50) / 100.0; // 1 to 1.49
@@ -78,7 +75,6 @@ static double pairs_of(int wide, double narrow, int n)
 // Of ten ratios that are wide apart, five lie at each end: 20 pairs leave out five there, 19 leave out four.
 static void test_the_pairs_to_see_are_those_from_which_on_the_interval_stays_narrow(void **state)
 {
-    (void)state;
     assert_true(pairs_of(10, 0.001, 400) == 20);
     assert_true(pairs_of(0, 0.001, 400) == FEWEST);
     assert_true(pairs_of(400, 0, 400) == 400 * 16); // 20 % is 4 times 5 %

@@ -51,7 +51,6 @@ static void expect(enum clab_collective collective, const char *algorithm, int n
 
 static void test_first_touch_reads_in_and_copies_nothing(void **state)
 {
-    (void)state;
     expect(CLAB_ALLREDUCE, "ring", 4, false, 0, 0);
     expect(CLAB_ALLREDUCE, "ring", 4, true, 0, 0);
     expect(CLAB_ALLREDUCE, "doubling", 2, false, 0, 0);
@@ -61,7 +60,6 @@ static void test_first_touch_reads_in_and_copies_nothing(void **state)
 // Four ranks: in -> alternate -> out. Eight: in -> out -> alternate -> out.
 static void test_last_exchange_lands_in_out(void **state)
 {
-    (void)state;
     expect(CLAB_ALLREDUCE, "doubling", 4, false, 0, 1000);
     expect(CLAB_ALLREDUCE, "doubling", 8, false, 0, 1000);
     expect(CLAB_ALLREDUCE, "doubling", 4, true, 0, 1000); // out -> alternate -> out
@@ -70,7 +68,6 @@ static void test_last_exchange_lands_in_out(void **state)
 
 static void test_own_block_is_copied_once(void **state)
 {
-    (void)state;
     expect(CLAB_ALLGATHER, "ring", 4, false, 1, 0);
     expect(CLAB_ALLGATHER, "ring", 4, true, 0, 0);
     expect(CLAB_ALLGATHER, "doubling", 4, false, 1, 0);
@@ -79,7 +76,6 @@ static void test_own_block_is_copied_once(void **state)
 
 static void test_sends_what_the_cost_says(void **state)
 {
-    (void)state;
     struct clab_program *program = compile(CLAB_ALLREDUCE, "ring", 5, 3, 2, false);
     assert_int_equal(program->messages, 2 * 2 * 4);
     assert_int_equal(program->elements_sent, 2 * 4 * 1000 / 5);
@@ -89,7 +85,6 @@ static void test_sends_what_the_cost_says(void **state)
 // Two lanes cut every block in two, so that neighbouring blocks of a lane lie apart: the message is packed.
 static void test_scattered_message_is_packed(void **state)
 {
-    (void)state;
     struct clab_program *program = compile(CLAB_ALLGATHER, "doubling", 4, 0, 2, false);
     assert_int_equal(program->region_elements[CLAB_PACK] > 0, 1);
     for (int i = 0; i < program->nmoves; i++)
@@ -108,7 +103,6 @@ static size_t touched(enum clab_collective collective, const char *algorithm, in
 
 static void test_touches_its_buffers(void **state)
 {
-    (void)state;
     assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, false), 2 * 1000);
     assert_int_equal(touched(CLAB_ALLREDUCE, "ring", 0, true), 1000);
     assert_int_equal(touched(CLAB_ALLGATHER, "ring", 0, false), (1 + 4) * 1000);
@@ -139,7 +133,6 @@ static int three(const struct clab_problem *problem)
 static int read_both_places(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
 {
     const int peer = 1 - rank;
-    (void)problem, (void)lane;
     if (stage == 0)
         out[0] = (struct clab_step){.op = CLAB_RECV, .peer = peer, .dst = {CLAB_DATA, 1, 1}};
     if (stage != 1)
@@ -152,7 +145,6 @@ static int read_both_places(const struct clab_problem *problem, int rank, int la
 
 static int calculate(const struct clab_problem *problem, int rank, int lane, int stage, struct clab_step out[])
 {
-    (void)problem, (void)rank, (void)lane;
     out[0] = (struct clab_step){.op = CLAB_CALC, .src = {CLAB_DATA, 0, 1}};
     return stage == 0 ? 1 : CLAB_DONE;
 }
@@ -189,20 +181,17 @@ static void assert_refused(stage_fn stage, const char *line)
 
 static void test_a_write_over_what_is_being_sent_is_refused(void **state)
 {
-    (void)state;
     assert_refused(read_both_places,
                    "odd can not be run: in stage 1 rank 0 writes chunks that it reads in both of their places");
 }
 
 static void test_computation_is_refused(void **state)
 {
-    (void)state;
     assert_refused(calculate, "odd can not be run: in stage 0 rank 0 computes");
 }
 
 static struct clab_cost cost_of_two(const struct clab_problem *problem)
 {
-    (void)problem;
     return (struct clab_cost){.rounds = 2, .serial = 2, .messages_max = 2, .sent_max = 3, .sent_total = 6};
 }
 
@@ -211,7 +200,6 @@ static int exchange_both_places(const struct clab_problem *problem, int rank, in
                                 struct clab_step out[])
 {
     const struct clab_span all = {CLAB_DATA, 0, 2}, second = {CLAB_DATA, 1, 1}, span = stage == 0 ? second : all;
-    (void)problem, (void)lane;
     out[0] = (struct clab_step){.op = CLAB_SEND, .peer = 1 - rank, .src = span};
     out[1] = (struct clab_step){.op = stage == 0 ? CLAB_RECV : CLAB_RECV_REDUCE, .peer = 1 - rank, .dst = span};
     return stage < 2 ? 2 : CLAB_DONE;
@@ -219,7 +207,6 @@ static int exchange_both_places(const struct clab_problem *problem, int rank, in
 
 static void test_what_can_not_be_run_is_priced(void **state)
 {
-    (void)state;
     assert_refused(exchange_both_places, "odd can not be run: in stage 1 rank 0 writes chunks that it reads");
     struct clab_net *net = two_cores();
     struct clab_algorithm algorithm = odd(exchange_both_places);
@@ -267,7 +254,6 @@ static bool differs(const char *algorithm, int nranks)
 // As clab.h says.
 static void test_all_ranks_get_the_same_bits_but_by_naive(void **state)
 {
-    (void)state;
     for (int n = 2; n <= MOST; n++) {
         const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = n, .lanes = 1, .count = FLOATS};
         for (int i = 0; clab_algorithms[i]; i++) {

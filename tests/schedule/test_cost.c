@@ -13,13 +13,11 @@ static const struct clab_algorithm *base; // of the mutant at hand
 
 static int create_verifier(void **state)
 {
-    (void)state;
     return clab_verifier_create(&verifier);
 }
 
 static int free_verifier(void **state)
 {
-    (void)state;
     clab_verifier_free(verifier);
     return 0;
 }
@@ -38,7 +36,6 @@ static struct clab_cost cost_wrongly(const struct clab_problem *problem)
 
 static void test_cost_off_by_one_in_any_field_is_rejected(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 5, 0, 2, 0, 0, NULL};
     struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "halving_doubling");
@@ -55,7 +52,6 @@ static void test_cost_off_by_one_in_any_field_is_rejected(void **state)
 // Counted by hand: a ring of four, and a chain of three lanes.
 static void test_found_costs_are_those_of_the_textbook(void **state)
 {
-    (void)state;
     const struct clab_problem ring = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
     const struct clab_problem chain = {CLAB_BROADCAST, 5, 3, 3, 0, 0, NULL};
     struct clab_verify_result v;
@@ -82,7 +78,6 @@ STAGE(with_pauses)
 
 static void test_empty_stages_are_sound(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 7, 0, 1, 0, 0, NULL};
     struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
@@ -99,7 +94,6 @@ STAGE(distance_repeated) // of recursive doubling: the same partner again
 
 static void test_sets_of_more_than_a_word_work(void **state)
 {
-    (void)state;
     const int ranks[] = {63, 64, 65, 130};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {

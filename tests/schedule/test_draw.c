@@ -37,7 +37,6 @@ static char *drawing(int (*draw)(const struct clab_trace *, FILE *), const struc
 
 static void test_one_lane_takes_the_rounds_it_states(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 20; nranks++) {
             const struct clab_problem problem = problem_of(*a, nranks, 1);
@@ -51,7 +50,6 @@ static void test_one_lane_takes_the_rounds_it_states(void **state)
 
 static void test_lanes_of_a_chain_follow_each_other(void **state)
 {
-    (void)state;
     const struct clab_algorithm *chain = clab_algorithm_find(CLAB_BROADCAST, "chain");
     for (int nranks = 2; nranks <= 9; nranks++)
         for (int lanes = 1; lanes <= 9; lanes++) {
@@ -65,7 +63,6 @@ static void test_lanes_of_a_chain_follow_each_other(void **state)
 
 static void test_a_rank_sends_and_hears_one_at_a_time(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         const struct clab_problem problem = problem_of(*a, 13, 3);
         struct clab_trace trace = trace_of(*a, &problem);
@@ -82,7 +79,6 @@ static void test_a_rank_sends_and_hears_one_at_a_time(void **state)
 
 static void test_wanted_chunks_are_complete_at_the_end(void **state)
 {
-    (void)state;
     enum { P = 7 };
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         const struct clab_problem problem = problem_of(*a, P, 2);
@@ -107,7 +103,6 @@ static void test_wanted_chunks_are_complete_at_the_end(void **state)
 
 static void test_text_of_a_ring_is_the_textbooks(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_REDUCE_SCATTER, "ring");
     const struct clab_problem problem = {CLAB_REDUCE_SCATTER, 3, 0, 1, 0, 0, NULL};
     struct clab_trace trace = trace_of(ring, &problem);
@@ -137,7 +132,6 @@ static void check_width(const char *text, const char *name, int nranks)
 
 static void test_text_fits_100_columns(void **state)
 {
-    (void)state;
     const int ranks[] = {1, 2, 5, 8, 9, 64};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
@@ -177,7 +171,6 @@ static void check_tags(const char *text)
 
 static void test_svg_is_well_formed_and_has_every_message(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 33; nranks += 8) {
             const struct clab_problem problem = problem_of(*a, nranks, (*a)->default_lanes);
@@ -194,7 +187,6 @@ static void test_svg_is_well_formed_and_has_every_message(void **state)
 
 static void test_slide_has_every_message_and_large_letters(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 16; nranks += 5) {
             const struct clab_problem problem = problem_of(*a, nranks, (*a)->default_lanes);
@@ -266,7 +258,6 @@ static void read_line(struct goal_file *file, const char *line)
 
 static void test_goal_sends_match_receives(void **state)
 {
-    (void)state;
     static struct goal_file file;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         const struct clab_problem problem = problem_of(*a, GOAL_RANKS, GOAL_LANES);
@@ -288,7 +279,6 @@ static void test_goal_sends_match_receives(void **state)
 
 static void test_goal_of_two_ranks_is_as_written_by_hand(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {CLAB_REDUCE, 2, 0, 1, 0, 10, NULL};
     char *text;
     size_t size;
@@ -308,13 +298,11 @@ static void test_goal_of_two_ranks_is_as_written_by_hand(void **state)
 
 static int nothing_at_all(const struct clab_problem *problem, int rank, int lane, int s, struct clab_step out[])
 {
-    (void)problem, (void)rank, (void)lane, (void)s, (void)out;
     return CLAB_DONE;
 }
 
 static void test_a_flawed_algorithm_is_not_drawn(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
     struct clab_algorithm idle = *clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_trace trace;

@@ -87,7 +87,6 @@ static void check_all(const struct clab_net *net, enum clab_sim_engine engine, i
 
 static void test_what_is_read_costs_what_was_written(void **state)
 {
-    (void)state;
     static const int ranks[] = {1, 2, 3, 5, 8, 16, 33, 64};
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(5e-6, 0.1e-9, second_a_byte, &net), CLAB_OK);
@@ -100,7 +99,6 @@ static void test_what_is_read_costs_what_was_written(void **state)
 
 static void test_protocols_and_shared_links_see_no_difference(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const names[] = {"dgx-h100", "10gbe", "superpod-h100"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

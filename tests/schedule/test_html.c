@@ -97,7 +97,6 @@ static void check_totals(const struct clab_algorithm *algorithm, const struct cl
 
 static void test_totals_are_those_of_the_schedule(void **state)
 {
-    (void)state;
     const int ranks[] = {1, 2, 5, 8, 16};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
@@ -110,7 +109,6 @@ static void test_totals_are_those_of_the_schedule(void **state)
 
 static void test_every_round_is_listed_and_has_words(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 16; nranks += 5) {
             const struct clab_problem problem = problem_of(*a, nranks, 1);
@@ -123,7 +121,6 @@ static void test_every_round_is_listed_and_has_words(void **state)
 
 static void test_a_ring_is_the_textbooks(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem problem = {CLAB_ALLREDUCE, 3, 0, 1, 0, 3072, NULL};
     char *page = page_of(ring, &problem);
@@ -141,7 +138,6 @@ static void test_a_ring_is_the_textbooks(void **state)
 
 static void test_a_message_that_waits_leaves_and_arrives(void **state)
 {
-    (void)state;
     const struct clab_algorithm *flat = clab_algorithm_find(CLAB_REDUCE, "flat");
     const struct clab_problem problem = {CLAB_REDUCE, 3, 0, 1, 0, 1024, NULL};
     char *page = page_of(flat, &problem);
@@ -155,7 +151,6 @@ static void test_a_message_that_waits_leaves_and_arrives(void **state)
 
 static void test_it_loads_nothing(void **state)
 {
-    (void)state;
     const char *const loads[] = {"http:", "https:", "src=", "<link", "@import", "url(", "import(", "fetch("};
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem problem = problem_of(ring, 4, 1);
@@ -171,7 +166,6 @@ static void test_it_loads_nothing(void **state)
 
 static void test_all_places_are_filled(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem problem = problem_of(ring, 4, 2);
     char *page = page_of(ring, &problem);
@@ -187,7 +181,6 @@ static void test_all_places_are_filled(void **state)
 // Schedules that were read from files have names of others.
 static void test_foreign_names_are_text(void **state)
 {
-    (void)state;
     struct clab_algorithm algorithm = *clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem problem = problem_of(&algorithm, 2, 1);
     algorithm.name = algorithm.title = algorithm.source = "<img onerror=\"x\">&";

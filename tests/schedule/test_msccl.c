@@ -136,7 +136,6 @@ static struct counts check_all(const struct clab_net *net, enum clab_sim_engine 
 
 static void test_what_is_read_costs_what_was_written(void **state)
 {
-    (void)state;
     needs_expat();
     static const int ranks[] = {1, 2, 3, 5, 8, 16, 33, 64};
     struct clab_net *net;
@@ -155,7 +154,6 @@ static void test_what_is_read_costs_what_was_written(void **state)
 // The rules above are worth something: each of these breaks one.
 static void test_rules_find_what_breaks_them(void **state)
 {
-    (void)state;
     static const struct clab_problem problem = {.collective = CLAB_REDUCE_SCATTER, .nranks = 4, .lanes = 1};
     static const char *const changes[][2] = {
         {" hasdep=\"1\"", " hasdep=\"0\""}, {" maxBytes=\"13", " maxBytes=\"-1"}, {" chan=\"0\"", " chan=\"9\""},
@@ -187,7 +185,6 @@ static bool is_written(enum clab_collective collective, const char *name, int nr
 // 32 x 128 steps). A wait for block 128 or a later one becomes a wait for block -128 or so, by both parsers.
 static void test_refuses_what_the_parsers_do_not_hold(void **state)
 {
-    (void)state;
     assert_true(is_written(CLAB_ALLTOALL, "pairwise", 128, 1));
     assert_false(is_written(CLAB_ALLTOALL, "pairwise", 129, 1));
     assert_true(is_written(CLAB_ALLREDUCE, "ring", 33, 31));

@@ -265,7 +265,6 @@ static void test_algorithm(void **state)
 
 static void test_two_levels_are_right_for_any_node_size(void **state)
 {
-    (void)state;
     static const char *const names[] = {"hierarchical", "leaders"};
     static struct machine machine;
     for (int i = 0; i < 2; i++) {
@@ -289,7 +288,6 @@ static int children(const struct clab_problem *problem, const struct clab_algori
 // Who has children in one tree is a leaf of the other; if P is odd, all but one rank.
 static void test_double_tree_shares_the_work(void **state)
 {
-    (void)state;
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_ALLREDUCE, "double_tree");
     for (int nranks = 2; nranks <= 100; nranks++) {
         const struct clab_problem problem = {CLAB_ALLREDUCE, nranks, 0, 2, 0, 0, NULL};
@@ -307,7 +305,6 @@ static void test_double_tree_shares_the_work(void **state)
 
 static void test_parts_tile_the_whole(void **state)
 {
-    (void)state;
     for (size_t n = 0; n < 40; n++)
         for (int k = 1; k < 20; k++) {
             size_t end = 0;
@@ -324,7 +321,6 @@ static void test_parts_tile_the_whole(void **state)
 
 static void test_chunks_of_all_lanes_tile_the_buffer(void **state)
 {
-    (void)state;
     for (size_t count = 0; count < 23; count++)
         for (int lanes = 1; lanes < 5; lanes++)
             for (int chunks = 1; chunks < 6; chunks++) {
@@ -346,7 +342,6 @@ static void test_chunks_of_all_lanes_tile_the_buffer(void **state)
 // root 2.
 static void test_collectives_hold_and_want_what_they_should(void **state)
 {
-    (void)state;
     static const struct row {
         enum clab_collective collective;
         int root, blocks;
@@ -388,7 +383,6 @@ static void test_collectives_hold_and_want_what_they_should(void **state)
 
 static void test_names_are_parsed_back(void **state)
 {
-    (void)state;
     enum clab_collective parsed;
     for (int i = 0; i < CLAB_COLLECTIVE_COUNT; i++) {
         assert_int_equal(clab_collective_parse(clab_collective_name((enum clab_collective)i), &parsed), CLAB_OK);
@@ -404,7 +398,6 @@ static void test_names_are_parsed_back(void **state)
 
 static void test_bad_problems_are_refused(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem good = {CLAB_ALLREDUCE, 4, 0, 1, 0, 0, NULL};
     struct clab_problem bad[6] = {good, good, good, good, good, good};
@@ -422,7 +415,6 @@ static void test_bad_problems_are_refused(void **state)
 
 static void test_algorithms_are_complete_and_found_by_name(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         assert_true(strlen((*a)->name) > 0 && strlen((*a)->title) > 10 && strlen((*a)->source) > 10);
         assert_ptr_equal(clab_algorithm_find((*a)->collective, (*a)->name), *a);
@@ -434,7 +426,6 @@ static void test_algorithms_are_complete_and_found_by_name(void **state)
 
 static void test_collectives_have_the_algorithms_they_should(void **state)
 {
-    (void)state;
     static const char *const names[CLAB_COLLECTIVE_COUNT][10] = {
         [CLAB_ALLREDUCE] = {"naive", "star", "ring", "tree", "double_tree", "doubling", "halving_doubling",
                             "hierarchical", "leaders"},

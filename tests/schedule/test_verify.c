@@ -346,13 +346,11 @@ static struct clab_verifier *verifier;
 
 static int create_verifier(void **state)
 {
-    (void)state;
     return clab_verifier_create(&verifier);
 }
 
 static int free_verifier(void **state)
 {
-    (void)state;
     clab_verifier_free(verifier);
     return 0;
 }
@@ -384,7 +382,6 @@ static void test_mutant(void **state)
 
 static void test_every_flaw_has_a_mutant(void **state)
 {
-    (void)state;
     for (int flaw = CLAB_SOUND + 1; flaw < CLAB_FLAW_COUNT; flaw++) {
         int n = 0;
         for (int i = 0; i < MUTANTS; i++)
@@ -396,7 +393,6 @@ static void test_every_flaw_has_a_mutant(void **state)
 
 static void test_result_names_rank_lane_stage_and_chunk(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {CLAB_ALLREDUCE, 4, 0, 2, 0, 0, NULL};
     struct clab_verify_result result;
     base = clab_algorithm_find(CLAB_ALLREDUCE, "ring");

@@ -88,7 +88,6 @@ static void check(const struct clab_problem *problem, const struct clab_algorith
 
 static void test_copies_are_those_of_the_program(void **state)
 {
-    (void)state;
     static const size_t counts[] = {1, 2, 7, 1000};
     struct clab_net *net = copies_only();
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
@@ -115,7 +114,6 @@ static double seconds(enum clab_collective collective, const char *algorithm, in
 
 static void test_copies_take_their_time(void **state)
 {
-    (void)state;
     // Rank 2 of 4 receives two blocks in one piece, passes one on, and copies its own to `out`.
     assert_true(seconds(CLAB_SCATTER, "binomial", 4, false) == 100);
     assert_true(seconds(CLAB_SCATTER, "flat", 4, true) == 0);

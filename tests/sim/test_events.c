@@ -90,7 +90,6 @@ static void assert_same(const struct clab_problem *p, const struct clab_algorith
 
 static void test_events_equal_full_where_nothing_is_shared(void **state)
 {
-    (void)state;
     struct clab_net nets[] = {make_net(1), make_net(4), protocols()};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 33; nranks++)
@@ -106,7 +105,6 @@ static void test_events_equal_full_where_nothing_is_shared(void **state)
 // Ways that are shared, but in whose use nobody gets in anybody's way.
 static void test_events_a_shared_way_for_one_is_as_its_own(void **state)
 {
-    (void)state;
     struct clab_net own = protocols(), shared = protocols();
     own.ranks_per_node = shared.ranks_per_node = 2;
     own.inter.segments[1].waits = shared.inter.segments[1].waits = false;
@@ -122,7 +120,6 @@ static void test_events_a_shared_way_for_one_is_as_its_own(void **state)
 
 static void test_events_answer_the_same_each_time(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(8);
     net.intra = link_of("intra", 0.3, 0.07);
     net.topology = (struct clab_topology){
@@ -148,7 +145,6 @@ static void take(struct flows *f, double when, int tag)
 // Links of 10 and 4 B/s. Flow 0 passes both, 1 the first, 2 the second; each has 16 bytes and could take 100 B/s.
 static void test_flows_share_as_worked_out_by_hand(void **state)
 {
-    (void)state;
     struct flows f;
     assert_int_equal(flows_init(&f, 2, ticks_for(100)), CLAB_OK);
     f.capacity[0] = 10;
@@ -166,7 +162,6 @@ static void test_flows_share_as_worked_out_by_hand(void **state)
 
 static void test_flows_get_no_more_than_they_can_take(void **state)
 {
-    (void)state;
     struct flows f;
     assert_int_equal(flows_init(&f, 1, ticks_for(100)), CLAB_OK);
     f.capacity[0] = 10;
@@ -180,7 +175,6 @@ static void test_flows_get_no_more_than_they_can_take(void **state)
 
 static void test_flows_that_come_later_slow_those_under_way(void **state)
 {
-    (void)state;
     struct flows f;
     assert_int_equal(flows_init(&f, 1, ticks_for(100)), CLAB_OK);
     f.capacity[0] = 8;
@@ -196,7 +190,6 @@ static void test_flows_that_come_later_slow_those_under_way(void **state)
 
 static void test_events_ranks_of_a_node_share_its_adapter(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(2);
     // Within the node for nothing, then both ranks of a node to the other node.
     assert_true(seconds_by(CLAB_ENGINE_AUTO, CLAB_ALLREDUCE, "doubling", 4, 100, &net) == 10 + 100);
@@ -213,7 +206,6 @@ static void test_events_ranks_of_a_node_share_its_adapter(void **state)
 
 static void test_events_messages_of_a_port_leave_one_after_another(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(2);
     net.topology.adapters = 1;
     // The root's three messages: nothing to its neighbour, then two of 10 + 100.
@@ -222,7 +214,6 @@ static void test_events_messages_of_a_port_leave_one_after_another(void **state)
 
 static void test_events_leaves_of_a_fat_tree_share_the_ways_up(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1);
     net.topology = (struct clab_topology){.between = CLAB_BETWEEN_FAT_TREE, .leaf = 2, .oversubscription = 4, .hop = 3};
     // To the next rank: every second message leaves its leaf, whose way up has half the rate of a rank's.
@@ -238,7 +229,6 @@ static void test_events_leaves_of_a_fat_tree_share_the_ways_up(void **state)
 
 static void test_events_neighbours_of_a_torus_carry_what_passes(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1);
     net.topology = (struct clab_topology){.between = CLAB_BETWEEN_TORUS, .size = {4}, .hop = 3};
     assert_close(seconds_by(CLAB_ENGINE_AUTO, CLAB_SENDRECV, "shift", 4, 100, &net), 110);
@@ -248,7 +238,6 @@ static void test_events_neighbours_of_a_torus_carry_what_passes(void **state)
 
 static void test_events_switches_of_a_host_meet_above(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(4);
     net.nodes = 1;
     net.intra = link_of("intra", 10, 1);
@@ -259,7 +248,6 @@ static void test_events_switches_of_a_host_meet_above(void **state)
 
 static void test_events_a_mesh_has_a_link_for_every_pair(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(8);
     net.intra = link_of("intra", 10, 1);
     net.topology.inside = CLAB_INSIDE_MESH;
@@ -271,7 +259,6 @@ static void test_events_a_mesh_has_a_link_for_every_pair(void **state)
 
 static void test_events_bridged_pairs_have_a_link_of_their_own(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(4);
     net.intra = link_of("intra", 10, 1);
     net.pair = link_of("pair", 2, 0.5);
@@ -281,7 +268,6 @@ static void test_events_bridged_pairs_have_a_link_of_their_own(void **state)
 
 static void test_events_tiers_join_what_is_further_apart(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1);
     net.ntiers = 2;
     net.tiers[0] = link_of("zone", 20, 1);
@@ -295,7 +281,6 @@ static void test_events_tiers_join_what_is_further_apart(void **state)
 
 static void test_topology_routes_lead_from_one_to_the_other(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1);
     int links[CLAB_ROUTE_LINKS];
     net.topology = (struct clab_topology){.between = CLAB_BETWEEN_TORUS, .size = {4, 3, 2}};
@@ -321,7 +306,6 @@ static void test_topology_routes_lead_from_one_to_the_other(void **state)
 
 static void test_events_ranks_take_turns_on_cores(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(8);
     net.nodes = 1;
     net.cores_per_node = 2;
@@ -343,7 +327,6 @@ static void test_events_ranks_take_turns_on_cores(void **state)
 
 static void test_events_a_straggler_holds_up_those_who_wait_for_it(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1);
     const double delays[] = {0, 1000, 0, 0};
     for (enum clab_sim_engine engine = CLAB_ENGINE_FULL; engine <= CLAB_ENGINE_EVENTS; engine++) {

@@ -120,7 +120,6 @@ static struct samples make_samples(void)
 
 static void test_fit_recovers_the_segments(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net net;
     assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
@@ -152,7 +151,6 @@ static void test_fit_recovers_the_segments(void **state)
 // A sum of short messages takes longer by what is fixed of it.
 static void test_fit_recovers_what_short_sums_cost(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net net;
     add(&s, CLAB_PROBE_REDUCE, 128, CLAB_KEPT, CLAB_ALONE, known[1].o_recv + 128 * known[1].gap_recv + empty_call + 6e-9);
@@ -163,7 +161,6 @@ static void test_fit_recovers_what_short_sums_cost(void **state)
 
 static void test_fit_recovers_the_levels(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net net;
     assert_int_equal(clab_fit_round(s.all, s.n, &memory, &net), CLAB_OK);
@@ -194,7 +191,6 @@ static void test_fit_recovers_the_levels(void **state)
 // The engine turns the fit around: a probe's own pattern takes the probe's time.
 static void test_fit_predicts_its_own_probes(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net net;
     struct clab_sim_result result;
@@ -213,7 +209,6 @@ static void test_fit_predicts_its_own_probes(void **state)
 
 static void test_fit_names_the_probe_that_is_missing(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     for (int drop = 0; drop < s.n; drop++) {
         struct samples less = s;
@@ -232,7 +227,6 @@ static void test_fit_names_the_probe_that_is_missing(void **state)
 
 static void test_fit_combines_rounds_by_their_median(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net rounds[9];
     struct clab_fit fit;
@@ -253,7 +247,6 @@ static void test_fit_combines_rounds_by_their_median(void **state)
 // order, and a larger level may cost more.
 static void test_fit_asks_no_more_of_less_memory(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net rounds[3], *round = &rounds[0];
     struct clab_fit fit;
@@ -280,7 +273,6 @@ static void test_fit_asks_no_more_of_less_memory(void **state)
 // One level's fresh costs were measured while another program had a core: the smaller level, or kept data, says more.
 static void test_fit_lets_fresh_data_not_jump(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net rounds[3], *round = &rounds[0];
     struct clab_fit fit;
@@ -303,7 +295,6 @@ static void test_fit_lets_fresh_data_not_jump(void **state)
 
 static void test_fit_noise_is_the_median_spread(void **state)
 {
-    (void)state;
     // Quartiles of 1 2 3 4 5 are 2 and 4: a spread of 1 / 3. The second probe has none, the third 10 times the first's.
     const double seconds[] = {1, 7, 10, 2, 7, 20, 3, 7, 30, 4, 7, 40, 5, 7, 50};
     double noise;
@@ -330,7 +321,6 @@ static struct clab_fit make_fit(const char *processor)
 
 static void test_fit_writes_what_the_simulator_reads(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_fit fit = make_fit("none");
     struct clab_net *net;
@@ -387,7 +377,6 @@ static void test_fit_writes_what_the_simulator_reads(void **state)
 
 static void test_fit_refuses_a_probe_without_a_time(void **state)
 {
-    (void)state;
     struct samples s = make_samples();
     struct clab_net net = {.name = "untouched"};
     for (int i = 0; i < s.n; i += 7) {
@@ -410,7 +399,6 @@ static void test_fit_refuses_a_probe_without_a_time(void **state)
 // The profile that was there stays as it was.
 static void test_fit_writes_no_profile_that_the_reader_refuses(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_fit fit = make_fit("x");
     char path[] = "/tmp/commlab-fit-XXXXXX", text[16] = "";
@@ -450,7 +438,6 @@ static struct clab_net *read_back(const struct clab_fit *fit, char **text_p)
 // A wire that streams has a fragment of 0, a processor's name may have a semicolon, and both are read as they were.
 static void test_fit_writes_what_means_something_else_when_left_out(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_fit fit = make_fit("a processor ; of two cores");
     char *text;
@@ -467,7 +454,6 @@ static void test_fit_writes_what_means_something_else_when_left_out(void **state
 // What is -0, or would be after its digits were cut, is 0 to the reader, which takes no sign.
 static void test_fit_writes_no_minus_before_a_zero(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_fit fit = make_fit("y");
     char *text;

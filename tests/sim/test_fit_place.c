@@ -6,7 +6,6 @@
 
 static void test_fit_tells_placements_apart(void **state)
 {
-    (void)state;
     double lines[40];
     struct clab_placements p;
     for (int i = 0; i < 40; i++) // a quarter near, the others far, two of them disturbed
@@ -29,7 +28,6 @@ static void test_fit_tells_placements_apart(void **state)
 // One call that was far too fast does not say how fast the cores are; samples of another placement say nothing.
 static void test_fit_takes_the_fastest_calls_but_no_freak(void **state)
 {
-    (void)state;
     enum { ROUNDS = 20, TASKS = 5, N = ROUNDS * TASKS };
     struct clab_placement_sample all_probed[N];
     struct fit_record record = {.ntasks = TASKS, .nrounds = ROUNDS, .all_probed = all_probed};

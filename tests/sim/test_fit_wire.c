@@ -81,7 +81,6 @@ static struct samples make_wire(double (*seconds)(enum clab_probe, double m))
 
 static void test_fit_recovers_a_wire_and_its_bucket(void **state)
 {
-    (void)state;
     struct samples s = make_wire(between_hosts);
     struct clab_fit_link link = {.protocols = &one_way, .across = true};
     struct clab_net net;
@@ -124,7 +123,6 @@ static void test_fit_recovers_a_wire_and_its_bucket(void **state)
 // The simulator's times for the fitted wire are those of the probes that it was fitted to.
 static void test_fit_of_a_wire_predicts_its_own_probes(void **state)
 {
-    (void)state;
     struct samples s = make_wire(between_hosts);
     const struct clab_fit_link link = {.protocols = &one_way, .across = true};
     const struct clab_algorithm *star = clab_algorithm_find(CLAB_ALLREDUCE, "star");
@@ -146,7 +144,6 @@ static void test_fit_of_a_wire_predicts_its_own_probes(void **state)
 
 static void test_fit_finds_that_a_core_moves_all(void **state)
 {
-    (void)state;
     struct samples s = make_wire(within_a_host);
     struct clab_fit_link link = {.protocols = &one_way};
     struct clab_net net;
@@ -173,7 +170,6 @@ static void test_fit_finds_that_a_core_moves_all(void **state)
 
 static void test_fit_writes_a_link_between_hosts(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const remarks[] = {NULL};
     struct samples s = make_wire(between_hosts);

@@ -90,7 +90,6 @@ static void assert_renamed(const struct clab_algorithm *a, const struct clab_pro
 // together.
 static void test_folded_representatives_have_the_same_stages(void **state)
 {
-    (void)state;
     int folded = 0;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->representative; nranks++)
@@ -123,7 +122,6 @@ static void assert_same_steps(const struct clab_step *x, const struct clab_step 
 
 static void test_folded_stages_that_are_alike_differ_in_chunks_only(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= RANKS_OF_ALL && (*a)->same_until; nranks++)
             for (int rank = 0; rank < nranks; rank++) {
@@ -184,7 +182,6 @@ static int next_number(int nranks)
 
 static void test_folded_equals_full_for_every_algorithm(void **state)
 {
-    (void)state;
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         int folded = 0;
         for (int nranks = 2; nranks <= RANKS_OF_ALL && (*a)->representative; nranks = next_number(nranks))
@@ -217,14 +214,12 @@ static void assert_ring_equal(int ranks_per_node, size_t chunk, int sparse)
 // Chunks so large that what a slow rank loses is made good over many stages.
 static void test_folded_ring_equals_full_at_every_size_in_nodes(void **state)
 {
-    (void)state;
     assert_ring_equal(8, 1000, IS_SLOW ? 200 : RANKS_AT_MOST + 1);
     assert_ring_equal(12, 2, 200);
 }
 
 static void test_folded_equals_full_at_large_sizes(void **state)
 {
-    (void)state;
     static const int sizes[] = {127, 128, 250, 256, 500, 512, 1000, 1023, 1024};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes && (*a)->representative; i++)
@@ -238,7 +233,6 @@ static void test_folded_equals_full_at_large_sizes(void **state)
 
 static void test_folded_falls_back_where_ranks_differ(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_net net = make_net(4, 0);
     struct clab_problem p = problem_of(ring, 16, 0, 10);
@@ -262,7 +256,6 @@ static void test_folded_falls_back_where_ranks_differ(void **state)
 
 static void test_folded_a_million_ranks_are_few(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_net net = make_net(8, 0);
     struct clab_problem p = problem_of(ring, 1 << 20, 0, 256);

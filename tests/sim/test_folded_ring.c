@@ -29,7 +29,6 @@ static void assert_same(int nranks, const struct clab_sim_result *folded, const 
 
 static void test_folded_ring_equals_full_at_every_size(void **state)
 {
-    (void)state;
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_net *net = flat(14e-6, 1 / 48e9, 0.9e-9);
     for (int nranks = 2; nranks <= RANKS_AT_MOST; nranks++) {

@@ -41,7 +41,6 @@ static void assert_near(double value, double expected)
 //   tree: base + 2 ((gpus - 1) intra + log2(N) inter)
 static void test_allreduce_latencies_are_those_worked_out_by_hand(void **state)
 {
-    (void)state;
     // clang-format off
     static const struct {
         int nodes, gpus;
@@ -72,7 +71,6 @@ static void test_allreduce_latencies_are_those_worked_out_by_hand(void **state)
 // An AMD node posts twice as slowly, and the network's own latency counts once, for Simple twice.
 static void test_cpu_and_network_are_in_the_latency(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_AMD, CLAB_NCCL_HOPPER);
     m.net_latency = 5;
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
@@ -88,7 +86,6 @@ static void test_cpu_and_network_are_in_the_latency(void **state)
 // 4 nodes of 8: the bus is 8 * 48 = 384 GB/s, 62 steps, 32 ranks.
 static void test_bandwidths_are_those_worked_out_by_hand(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
     assert_near(costs.of[CLAB_NCCL_RING][CLAB_NCCL_LL].bandwidth, 20.4 * 32 / 62);
@@ -115,7 +112,6 @@ static void test_bandwidths_are_those_worked_out_by_hand(void **state)
 //   bandwidth of the buffer = 0.85 (the simple tree) * 0.5 (a reduction, then a broadcast) * that
 static void test_the_tree_of_one_gpu_per_node_is_worked_out_by_hand(void **state)
 {
-    (void)state;
     static const struct {
         int nodes, channels;
         double bw;                              // GB/s per channel
@@ -158,7 +154,6 @@ static void test_the_tree_of_one_gpu_per_node_is_worked_out_by_hand(void **state
 // Several GPUs per node, whose search fell back to the simple tree: 288 of four nodes above, times 0.85.
 static void test_a_simple_tree_is_slower_however_many_gpus(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     m.graphs[CLAB_NCCL_TREE].simple_tree = true;
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
@@ -170,7 +165,6 @@ static void test_a_simple_tree_is_slower_however_many_gpus(void **state)
 // Rings and trees have the smaller number of channels of both: 8 * 36.0 GB/s for the tree, 8 * 48 for the ring.
 static void test_rings_and_trees_have_the_same_channels(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     m.graphs[CLAB_NCCL_RING].channels = 16;
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
@@ -184,7 +178,6 @@ static void test_rings_and_trees_have_the_same_channels(void **state)
 // Channels that NCCL makes of those that its search found.
 static void test_channels_of_the_communicator_are_more_than_the_searchs(void **state)
 {
-    (void)state;
     static const struct {
         enum clab_nccl_arch arch;
         int nodes, gpus, found;
@@ -217,7 +210,6 @@ static void test_channels_of_the_communicator_are_more_than_the_searchs(void **s
 // LL128: over PXN on Hopper, up to PXB before it; NVLink, also in two hops, within the node.
 static void test_ll128_needs_near_adapters_and_nvlink(void **state)
 {
-    (void)state;
     static const struct {
         enum clab_nccl_arch arch;
         int nodes;
@@ -248,7 +240,6 @@ static void test_ll128_needs_near_adapters_and_nvlink(void **state)
 // NVLink in two hops is as slow as PCI for the ring: 14 steps of 1.0 us, not of 0.6.
 static void test_only_direct_nvlink_has_its_latency(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(1, 8, CLAB_NCCL_INTEL, CLAB_NCCL_AMPERE);
     m.graphs[CLAB_NCCL_RING].within = CLAB_NCCL_NVB;
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
@@ -265,7 +256,6 @@ static bool offers(const struct clab_nccl_machine *m, const char *version, enum 
 
 static void test_switches_and_adapters_serve_so_many_gpus(void **state)
 {
-    (void)state;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     m.collnet = true;
     assert_false(offers(&m, "2.30.7", CLAB_ALLREDUCE, CLAB_NCCL_COLLNET_DIRECT)); // there is no NVSwitch
@@ -286,7 +276,6 @@ static void test_switches_and_adapters_serve_so_many_gpus(void **state)
 
 static void test_time_is_corrected_and_the_first_least_is_chosen(void **state)
 {
-    (void)state;
     const struct clab_nccl_tables *tables = clab_nccl_tables_find("2.30.7");
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     struct clab_nccl_costs costs = costs_of(&m, CLAB_ALLREDUCE);
@@ -313,7 +302,6 @@ static void test_time_is_corrected_and_the_first_least_is_chosen(void **state)
 
 static void test_versions_differ_where_nccl_changed(void **state)
 {
-    (void)state;
     struct clab_nccl_costs old, new;
     struct clab_nccl_machine m = machine_of(4, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     m.nvls = true;
@@ -327,7 +315,6 @@ static void test_versions_differ_where_nccl_changed(void **state)
 
 static void test_collectives_without_a_model_are_refused(void **state)
 {
-    (void)state;
     struct clab_nccl_costs costs;
     struct clab_nccl_machine m = machine_of(1, 8, CLAB_NCCL_INTEL, CLAB_NCCL_HOPPER);
     assert_int_equal(clab_nccl_model(clab_nccl_tables_find(NULL), &m, CLAB_ALLTOALL, &costs), CLAB_EUNSUPPORTED);

@@ -29,7 +29,6 @@ static const char graphs[] =
 
 static void test_graphs_are_read_from_a_log(void **state)
 {
-    (void)state;
     struct clab_nccl_log log = log_of(graphs, CLAB_ALLREDUCE);
     assert_true(log.has_graphs && !log.has_costs);
     assert_true(log.has_graph[CLAB_NCCL_RING] && log.has_graph[CLAB_NCCL_TREE] && !log.has_graph[CLAB_NCCL_NVLS]);
@@ -44,7 +43,6 @@ static void test_graphs_are_read_from_a_log(void **state)
 // The tree pattern, the paths' types, the switch and the communicator's own channels.
 static void test_a_log_tells_the_tree_and_the_channels(void **state)
 {
-    (void)state;
     static const char text[] =
         "h:1:2 [0] NCCL INFO + NVL[370.8] - NVS/0-0\n"
         "h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 24.0/24.0, type LOC/PXN, sameChannels 1\n"
@@ -81,7 +79,6 @@ static const char table[] =
 
 static void test_the_tuning_table_is_read_from_a_log(void **state)
 {
-    (void)state;
     struct clab_nccl_log log = log_of(table, CLAB_ALLREDUCE);
     assert_true(log.has_costs && !log.has_graphs);
     assert_true(log.costs.of[CLAB_NCCL_TREE][CLAB_NCCL_LL].latency == 15.2);
@@ -95,7 +92,6 @@ static void test_the_tuning_table_is_read_from_a_log(void **state)
 // Such a log does not say how many channels there are.
 static void test_a_table_without_graphs_is_enough_to_choose(void **state)
 {
-    (void)state;
     struct clab_nccl_log log;
     enum clab_nccl_algorithm algorithm;
     enum clab_nccl_protocol protocol;
@@ -110,7 +106,6 @@ static void test_a_table_without_graphs_is_enough_to_choose(void **state)
 // The same graphs, as NCCL 2.5 and 2.6 to 2.12 print them.
 static void test_graphs_of_old_versions_are_read(void **state)
 {
-    (void)state;
     struct clab_nccl_log log =
         log_of("h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, speed 21/12, nvlink 1, type 2, sameChannels 1\n"
                "h:1:2 [0] NCCL INFO Pattern 3, crossNic 0, nChannels 1, speed 9/9, nvlink 0, type 3, sameChannels 0\n",
@@ -130,7 +125,6 @@ static void test_graphs_of_old_versions_are_read(void **state)
 // Until 2.17 all algorithms are beside each other, and CollNet was one.
 static void test_tables_of_old_versions_are_read(void **state)
 {
-    (void)state;
     static const char old[] =
         "h:1:2 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple |    Ring/    LL |    Ring/ LL128 |"
         "    Ring/Simple | CollNet/    LL | CollNet/ LL128 | CollNet/Simple |\n"
@@ -150,7 +144,6 @@ static void test_tables_of_old_versions_are_read(void **state)
 // By numbers without the collective, by numbers with it, and by names, where a rank's part of an allgather is logged.
 static void test_choices_of_all_versions_are_read(void **state)
 {
-    (void)state;
     static const char text[] =
         "h:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n"
         "h:1:2 [0] NCCL INFO 8 Bytes -> Algo 0 proto 0 time 25.2\nh:1:2 [0] NCCL INFO 8 Bytes -> Algo 0 proto 0 time 25.2\n"
@@ -169,7 +162,6 @@ static void test_choices_of_all_versions_are_read(void **state)
 
 static void test_a_broken_log_is_named_by_its_line(void **state)
 {
-    (void)state;
     struct clab_nccl_log log;
     assert_int_equal(clab_nccl_log_read("nothing of NCCL's\n", "nccl.log", CLAB_ALLREDUCE, &log), CLAB_ENOENT);
     assert_refused("\nPattern 4, crossNic 0, nChannels many\n");

@@ -47,7 +47,6 @@ static int load(const char *name, struct clab_net **net_p, const char **logged_p
 
 static void test_net_reads_every_field(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     const char *logged;
@@ -174,7 +173,6 @@ static const struct {
 
 static void test_net_refuses_each_mistake_with_its_line(void **state)
 {
-    (void)state;
     needs_inih();
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct clab_net *net = NULL;
@@ -188,7 +186,6 @@ static void test_net_refuses_each_mistake_with_its_line(void **state)
 
 static void test_net_shipped_descriptions_are_well_formed(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const names[] = {"100mbit", "1gbe",   "10gbe",    "25gbe",        "100gbe",
                                         "ib-hdr",  "ib-ndr", "dgx-a100", "dgx-h100",     "pcie4",
@@ -208,7 +205,6 @@ static void test_net_shipped_descriptions_are_well_formed(void **state)
 
 static void test_net_reads_topologies(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     const char *logged;
@@ -232,7 +228,6 @@ static void test_net_reads_topologies(void **state)
 // Most of the way to another rack no port is busy: a tier may have segments, and the ranks of a node are a group.
 static void test_net_reads_segments_of_tiers(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     const char *logged;
@@ -254,7 +249,6 @@ static void test_net_reads_segments_of_tiers(void **state)
 
 static void test_net_says_what_is_not_there(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net = NULL;
     const char *logged;
@@ -288,7 +282,6 @@ static void test_net_says_what_is_not_there(void **state)
 
 static void test_net_prices_work_by_the_longer_of_arithmetic_and_memory(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     const char *logged;
@@ -326,7 +319,6 @@ static void test_net_prices_work_by_the_longer_of_arithmetic_and_memory(void **s
 
 static void test_net_levels_are_linear_in_the_logarithm(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1, 1, 0.25, &net), CLAB_OK);
     assert_true(clab_net_level(net, 4096).reduce[CLAB_FRESH][CLAB_BOTH] == 0.25); // gamma, where there are no levels
@@ -357,7 +349,6 @@ static void test_net_levels_are_linear_in_the_logarithm(void **state)
 // All that a byte costs, also where both ways are in use; a message's own cost stays.
 static void test_net_scales_all_that_a_byte_costs(void **state)
 {
-    (void)state;
     struct clab_link link = {.alpha = 1e-6, .beta = 2, .nsegments = 2};
     for (int i = 0; i < 2; i++)
         link.segments[i] = (struct clab_segment){.o_send = 1,
@@ -389,7 +380,6 @@ static void test_net_scales_all_that_a_byte_costs(void **state)
 // Three parties on one adapter: each gets a third of it.
 static void test_net_shares_an_adapter_both_ways(void **state)
 {
-    (void)state;
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(1e-6, 1e-9, 0, &net), CLAB_OK);
     net->inter.segments[0].gap_both = 2e-9;
@@ -400,7 +390,6 @@ static void test_net_shares_an_adapter_both_ways(void **state)
 
 static void test_net_refuses_more_ranks_than_it_has(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     const char *logged;
@@ -413,7 +402,6 @@ static void test_net_refuses_more_ranks_than_it_has(void **state)
 // 65536 leaves of 65536 routers are none in 32 bits, and twice 2^30 switches fewer than none.
 static void test_net_counts_more_links_than_an_int_holds(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const texts[] = {
         GOOD "[topology]\nbetween = dragonfly\nleaf = 65536\nrouters = 65536\nhop = 1 us\n",

@@ -30,7 +30,6 @@ static struct clab_net *near_cores(void)
 
 static void test_place_slows_all_that_a_slower_core_does(void **state)
 {
-    (void)state;
     struct clab_net *net = near_cores(), placed;
     clab_net_place(net, (struct clab_placement_sample){.line = 100}, &placed); // as described
     assert_true(placed.intra.alpha == 80 && placed.call == 70 && placed.levels[2].pull[CLAB_FRESH][CLAB_BOTH] == 6);
@@ -45,7 +44,6 @@ static void test_place_slows_all_that_a_slower_core_does(void **state)
 // A neighbour slows calls more than lines.
 static void test_place_slows_calls_as_calls_were_seen_to_be(void **state)
 {
-    (void)state;
     struct clab_net *net = near_cores(), placed;
     clab_net_place(net, (struct clab_placement_sample){.line = 125, .call = 112}, &placed); // 1.25 and 1.6 times
     assert_true(fabs(placed.call - 112) < 1e-9 && placed.intra.alpha == 100);
@@ -60,7 +58,6 @@ static void test_place_slows_calls_as_calls_were_seen_to_be(void **state)
 // Nothing waits for lines between the halves of a core, and two at work have half of it each.
 static void test_place_joins_the_halves_of_one_core(void **state)
 {
-    (void)state;
     struct clab_net *net = near_cores(), placed;
     net->probed.fresh = 120;
     clab_net_place(net, (struct clab_placement_sample){.line = 100, .fresh = 20}, &placed);
@@ -79,7 +76,6 @@ static void test_place_joins_the_halves_of_one_core(void **state)
 
 static void test_place_scales_what_waits_for_lines(void **state)
 {
-    (void)state;
     struct clab_net *net = near_cores(), placed;
     clab_net_place(net, (struct clab_placement_sample){.line = 260}, &placed); // the way takes 240, three times as long
     assert_true(placed.intra.alpha == 240);
@@ -103,7 +99,6 @@ static void test_place_scales_what_waits_for_lines(void **state)
 
 static void test_place_scales_nearer_what_is_in_a_cores_own_cache(void **state)
 {
-    (void)state;
     struct clab_net *net = near_cores(), placed;
     net->levels[1].pull[CLAB_FRESH][CLAB_BOTH] = 9;
     net->levels[1].add[CLAB_BOTH] = 1;

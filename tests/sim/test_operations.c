@@ -76,7 +76,6 @@ static const char one[] = "num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\n
 
 static void test_a_lone_message_does_not_wait_for_g(void **state)
 {
-    (void)state;
     takes(1 + 3 + 1 + 1, 0, false, one); // 1000 bytes after the first
     takes(1 + 3 + 1 + 1, 50, false, one);
     takes(1 + 3 + 1 + 1, 50, true, one);
@@ -87,7 +86,6 @@ static const char two_sends[] = "num_ranks 3\nrank 0 {\nsend 1b to 1\nsend 1b to
 
 static void test_g_lies_between_messages(void **state)
 {
-    (void)state;
     takes(7 + 1 + 3 + 1, 7, false, two_sends);   // the second begins after g
     takes(1 + 1 + 3 + 1, 0.5, false, two_sends); // or once the core is free
 }
@@ -97,7 +95,6 @@ static const char two_come[] = "num_ranks 3\nrank 0 {\nrecv 10001b from 1\nrecv 
 
 static void test_a_receiver_takes_one_after_another(void **state)
 {
-    (void)state;
     takes(4 + 10 + 10 + 1, 0, false, two_come);     // the core's o of the first is beside the bytes of the second
     takes(4 + 10 + 2 + 10 + 1, 2, false, two_come); // g between them
     takes(4 + 11 + 11, 0, true, two_come);          // LogGOPSim's core has both to itself
@@ -105,14 +102,12 @@ static void test_a_receiver_takes_one_after_another(void **state)
 
 static void test_a_busy_core_lets_messages_wait(void **state)
 {
-    (void)state;
     takes(20 + 1, 0, false,
           "num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\nl1: calc 20000\nl2: recv 1001b from 0\n}\n");
 }
 
 static void test_cpus_and_nics_are_beside_each_other(void **state)
 {
-    (void)state;
     takes(20, 0, false, "num_ranks 1\nrank 0 {\ncalc 10000\ncalc 10000\n}\n");
     takes(10, 0, false, "num_ranks 1\nrank 0 {\ncalc 10000 cpu 3\ncalc 10000\n}\n");
     takes(
@@ -128,7 +123,6 @@ static void test_cpus_and_nics_are_beside_each_other(void **state)
 
 static void test_labels_may_be_required_before_they_are_defined(void **state)
 {
-    (void)state;
     takes(30, 0, false,
           "num_ranks 1\nrank 0 {\nlast requires first\nlast requires middle\nmiddle requires first\n"
           "last: calc 10000 cpu 1\nmiddle: calc 10000 cpu 2\nfirst: calc 10000 cpu 3\n}\n");
@@ -136,14 +130,12 @@ static void test_labels_may_be_required_before_they_are_defined(void **state)
 
 static void test_irequires_waits_for_the_begin(void **state)
 {
-    (void)state;
     takes(10 + 10, 0, false, "num_ranks 1\nrank 0 {\nl1: calc 10000\nl2: calc 10000 cpu 1\nl2 requires l1\n}\n");
     takes(10, 0, false, "num_ranks 1\nrank 0 {\nl1: calc 10000\nl2: calc 10000 cpu 1\nl2 irequires l1\n}\n");
 }
 
 static void test_ranks_come_in_any_order_and_messages_by_tag(void **state)
 {
-    (void)state;
     takes(3 + 1 + 3 + 1, 2, false,
           "num_ranks 2 // two\nrank 1 {\nl1: recv 1001b from 0 tag 7\nl2: recv 1b from -1 tag -1\nl2 requires l1\n}\n"
           "/* the\nsender */ rank 0 {\nl1: send 1b to 1 tag 8\nl2: send 1001b to 1 tag 7\nl2 requires l1\n}\n");
@@ -151,7 +143,6 @@ static void test_ranks_come_in_any_order_and_messages_by_tag(void **state)
 
 static void test_a_rank_may_send_to_itself(void **state)
 {
-    (void)state;
     takes(6, 0, false, "num_ranks 1\nrank 0 {\nsend 1001b to 0\nrecv 1001b from 0\n}\n");
 }
 
@@ -205,7 +196,6 @@ static int read_binary(uint32_t followed, struct clab_goal **goal_p)
 
 static void test_the_binary_form_says_the_same(void **state)
 {
-    (void)state;
     struct clab_net *net = new_loggp(0, false);
     struct clab_log_held held;
     struct clab_goal *goal;
@@ -256,7 +246,6 @@ static void check_stages(const struct clab_net *net, int nranks)
 
 static void test_operations_cost_what_stages_cost(void **state)
 {
-    (void)state;
     static const int ranks[] = {1, 2, 5, 8, 13, 16};
     struct clab_net *net;
     assert_int_equal(clab_net_create_flat(5e-6, 1e-9, 1e-9, &net), CLAB_OK);
@@ -267,7 +256,6 @@ static void test_operations_cost_what_stages_cost(void **state)
 
 static void test_operations_share_links_as_stages_do(void **state)
 {
-    (void)state;
     needs_inih();
     static const char *const names[] = {"dgx-h100", "superpod-h100", "cluster-25gbe", "gcp-a3"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -305,7 +293,6 @@ static int count_alike(const struct clab_net *net, const struct clab_net *other,
 // What cores, ports and packets take of a socket's messages behind and beside them.
 static void test_operations_over_sockets_cost_what_stages_do(void **state)
 {
-    (void)state;
     static const int ranks[] = {2, 8};
     struct clab_net *plain, *net;
     assert_int_equal(clab_net_create_flat(5e-6, 1e-9, 1e-9, &plain), CLAB_OK);
@@ -327,7 +314,6 @@ static void test_operations_over_sockets_cost_what_stages_do(void **state)
 // Rank 1 has the core of rank 0, once that has handed its message over: the same by stages and by operations.
 static void test_operations_of_containers_take_turns_at_a_core(void **state)
 {
-    (void)state;
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 1000};
     const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
     const struct clab_sim_options options = {.element_bytes = 1};
@@ -348,7 +334,6 @@ static void test_operations_of_containers_take_turns_at_a_core(void **state)
 // A schedule on a LogGP network is the program that is written of it.
 static void test_schedules_become_programs_on_loggp(void **state)
 {
-    (void)state;
     struct clab_net *net = new_loggp(2, true);
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 6, .lanes = 2, .count = 6000};
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
@@ -370,7 +355,6 @@ static void test_schedules_become_programs_on_loggp(void **state)
 // The root runs ahead: one more call adds what its busiest rank does, and no latency.
 static void test_calls_follow_each_other(void **state)
 {
-    (void)state;
     struct clab_net *net = new_loggp(0, false);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 4, .lanes = 1, .count = 1001};
     const struct clab_algorithm *flat = clab_algorithm_find(CLAB_BROADCAST, "flat");
@@ -409,7 +393,6 @@ static void says(const char *wanted, const char *text)
 
 static void test_files_that_are_wrong_are_refused_by_their_line(void **state)
 {
-    (void)state;
     says("a.goal:1: '' where there should be num_ranks N", "");
     says("a.goal:1: '16777217' where there should be a number of ranks, 16777216 at most", "num_ranks 16777217\n");
     says("a.goal:2: '2 {' where there should be one of the ranks that there are", "num_ranks 2\nrank 2 {\n}\n");
@@ -429,7 +412,6 @@ static void test_files_that_are_wrong_are_refused_by_their_line(void **state)
 
 static void test_programs_that_do_not_end_are_refused(void **state)
 {
-    (void)state;
     says("a.goal:4: rank 0: this operation waits for itself, by way of what it requires",
          "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nc: calc 1\nb requires c\nc requires b\na requires b\n}\n");
     says("a.goal:3: rank 0 waits here for ever: rank 1 sends no such message, or waits in a circle itself",

@@ -56,7 +56,6 @@ static void assert_same(const char *what, int nranks, struct clab_sim_result a, 
 
 static void test_exchanges_of_many_ranks_equal_what_happens_in_order(void **state)
 {
-    (void)state;
     static const int nranks[] = {MANY, 4096};
     struct clab_net net = make_net(false);
     int compared = 0;
@@ -183,7 +182,6 @@ static void compare(int nranks, bool by_core, int calls, const double *delays)
 
 static void test_exchanges_fail_where_one_does_otherwise_and_nothing_changes(void **state)
 {
-    (void)state;
     static double delays[MANY];
     for (int rank = 0; rank < MANY; rank++)
         delays[rank] = 1e-6 * ((unsigned)rank * 0x9E3779B1u >> 24);
@@ -211,7 +209,6 @@ static int alone(const struct clab_problem *problem, int rank, int lane, int sta
 
 static void test_exchanges_that_never_come_are_a_deadlock(void **state)
 {
-    (void)state;
     struct clab_algorithm algorithm = mixed_algorithm;
     const struct clab_net net = make_net(false);
     const struct clab_problem p = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 10};

@@ -9,7 +9,6 @@
 
 static void test_sim_ring_is_as_on_paper(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1000, 1, 0.5);
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 4, .lanes = 1, .count = 400};
@@ -27,7 +26,6 @@ static void test_sim_ring_is_as_on_paper(void **state)
 
 static void test_sim_one_way_in_serialises_a_star(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10, 1, 0);
     // Rank 0 receives 3 messages of 100 B, one after another (330), then sends 3, one after another.
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 4, .lanes = 1, .count = 100};
@@ -37,7 +35,6 @@ static void test_sim_one_way_in_serialises_a_star(void **state)
 
 static void test_sim_lanes_of_a_chain_form_a_pipeline(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10, 1, 0);
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 4, .lanes = 1, .count = 120};
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
@@ -50,7 +47,6 @@ static void test_sim_lanes_of_a_chain_form_a_pipeline(void **state)
 // The cost, which the verifier holds, and the clocks are found in two ways that have only the stages in common.
 static void test_sim_dataflow_equals_the_closed_form(void **state)
 {
-    (void)state;
     static const double costs[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int nranks = 1; nranks <= 33; nranks++)
@@ -81,22 +77,18 @@ static bool always(const struct clab_problem *p)
 }
 static int one(const struct clab_problem *p)
 {
-    (void)p;
     return 1;
 }
 static int none(const struct clab_problem *p)
 {
-    (void)p;
     return 0;
 }
 static int four(const struct clab_problem *p)
 {
-    (void)p;
     return 4;
 }
 static struct clab_cost no_cost(const struct clab_problem *p)
 {
-    (void)p;
     return (struct clab_cost){.rounds = 1};
 }
 
@@ -110,7 +102,6 @@ static struct clab_step step(enum clab_step_op op, int peer)
 // Rank 2 waits for rank 1, which has nothing to say.
 static int mute(const struct clab_problem *p, int rank, int lane, int stage, struct clab_step out[])
 {
-    (void)p, (void)lane;
     if (rank != 2 || stage > 0)
         return CLAB_DONE;
     out[0] = step(CLAB_RECV, 1);
@@ -120,7 +111,6 @@ static int mute(const struct clab_problem *p, int rank, int lane, int stage, str
 // Rank 0 receives from 1 and 2 in one stage; 2 sends only once 1, whose message is pulled, has told it to.
 static int circle(const struct clab_problem *p, int rank, int lane, int stage, struct clab_step out[])
 {
-    (void)p, (void)lane;
     if (rank == 0 && stage == 0) {
         out[0] = step(CLAB_RECV, 2);
         out[1] = step(CLAB_RECV, 1);
@@ -154,7 +144,6 @@ static struct clab_algorithm odd(int (*stage)(const struct clab_problem *, int, 
 
 static void test_sim_finds_a_deadlock(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1, 1, 0);
     const struct clab_algorithm algorithm = odd(mute);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 8};
@@ -167,7 +156,6 @@ static void test_sim_finds_a_deadlock(void **state)
 
 static void test_sim_receives_of_a_stage_do_not_wait_for_each_other(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     const struct clab_algorithm algorithm = odd(circle);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 500};
@@ -181,7 +169,6 @@ static void test_sim_receives_of_a_stage_do_not_wait_for_each_other(void **state
 
 static void test_sim_answers_the_same_each_time(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++) {
         struct clab_problem problem = {.collective = (*a)->collective, .nranks = 12, .lanes = 3, .count = 1001};
@@ -199,7 +186,6 @@ static void test_sim_answers_the_same_each_time(void **state)
 
 static void test_sim_counts_every_message(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1e-6, 1e-9, 0);
     const struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 1024, .lanes = 1, .count = 262144};
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
@@ -214,7 +200,6 @@ static void test_sim_counts_every_message(void **state)
 // Chunks are not equal, and there are 2e12 messages. The formula knows a flat network, and takes the largest chunk.
 static void test_sim_falls_back_to_the_closed_form_where_it_knows_all(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1e-6, 1e-9, 0);
     const struct clab_problem problem = {
         .collective = CLAB_ALLREDUCE, .nranks = 1 << 20, .lanes = 1, .count = (1 << 20) - 1};
@@ -231,7 +216,6 @@ static void test_sim_falls_back_to_the_closed_form_where_it_knows_all(void **sta
 // Two levels of switches of 4 for 16 ranks: up and down, 4 hops; the wire is slower than the switches.
 static void test_sim_switches_reduce_in_two_passes(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10, 2, 100);
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 16, .lanes = 1, .count = 50};
     struct clab_sim_result r;
@@ -254,7 +238,6 @@ static void test_sim_switches_reduce_in_two_passes(void **state)
 // What a core touches is known of any number of ranks: more of them do not make caches larger.
 static void test_sim_caches_do_not_grow_with_ranks(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     net->core_cache = 1 << 20;
     net->nlevels = 2;
@@ -276,7 +259,6 @@ static void test_sim_caches_do_not_grow_with_ranks(void **state)
 
 static void test_sim_refuses_what_can_not_be(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1, 1, 1);
     const struct clab_algorithm *ring = clab_algorithm_find(CLAB_ALLREDUCE, "ring");
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 0, .lanes = 1, .count = 8};

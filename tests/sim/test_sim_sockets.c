@@ -25,7 +25,6 @@ static struct clab_net *sockets(double burst)
 
 static void test_sim_a_socket_takes_the_message_and_the_wire_follows(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
@@ -50,7 +49,6 @@ static void test_sim_a_socket_takes_the_message_and_the_wire_follows(void **stat
 
 static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(150);
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
@@ -68,7 +66,6 @@ static void test_sim_what_a_bucket_holds_goes_ahead_of_its_turn(void **state)
 // A call before this one took what the bucket holds, and ended with its receiver at 255, when the wire is 100 ahead.
 static void test_sim_a_bucket_fills_between_calls(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(150);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .calls = 1, .busy = true};
@@ -84,7 +81,6 @@ static void test_sim_a_bucket_fills_between_calls(void **state)
 
 static void test_sim_small_messages_join_a_packet_that_waits(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     net->inter.segments[0].gap = 90;
@@ -112,7 +108,6 @@ static void test_sim_small_messages_join_a_packet_that_waits(void **state)
 
 static void test_sim_a_core_is_busy_after_its_message_has_left(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 3, .lanes = 1, .count = 1};
@@ -127,7 +122,6 @@ static void test_sim_a_core_is_busy_after_its_message_has_left(void **state)
 // Three containers on a machine of two cores: ranks 0 and 2 share one.
 static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
     struct clab_problem problem = {.collective = CLAB_GATHER, .nranks = 3, .lanes = 1, .count = 1};
@@ -156,7 +150,6 @@ static void test_sim_containers_take_turns_at_the_cores_of_their_machine(void **
 // A communicator of some containers: whether they share a core is said by which they are.
 static void test_sim_members_share_the_cores_of_their_machine(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const int apart[] = {1, 4}, together[] = {1, 3};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO, .members = apart};
@@ -176,7 +169,6 @@ static void test_sim_members_share_the_cores_of_their_machine(void **state)
 // Cores carry the bytes beside the wire: nobody waits for that who has a core of his own.
 static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
@@ -197,7 +189,6 @@ static void test_sim_cores_carry_bytes_beside_the_wire(void **state)
 // A packet that waits for the wire costs the sender's core a timer. What a bucket lets go at once does not wait.
 static void test_sim_packets_that_wait_take_the_core(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
@@ -220,7 +211,6 @@ static void test_sim_packets_that_wait_take_the_core(void **state)
 // What only the sender's next message waits for.
 static void test_sim_a_port_waits_behind_a_message(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const struct clab_sim_options options = {.engine = CLAB_ENGINE_AUTO};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
@@ -238,7 +228,6 @@ static void test_sim_a_port_waits_behind_a_message(void **state)
 
 static void test_sim_acknowledgements_share_the_wire_back(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .calls = 8};
     struct clab_problem problem = {.collective = CLAB_SENDRECV, .nranks = 2, .lanes = 1, .count = 100};
@@ -254,7 +243,6 @@ static void test_sim_acknowledgements_share_the_wire_back(void **state)
 
 static void test_sim_what_comes_early_waits_in_its_socket(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     // Binomial gather of 4 x 10 B: 1 and 3 hand over at 10, there at 65 and fetched by 85; 2 sends 20 B from 85 on,
     // which are there at 170. All that time what 1 sent lay with 0.
@@ -266,7 +254,6 @@ static void test_sim_what_comes_early_waits_in_its_socket(void **state)
 
 static void test_sim_all_calls_together_take_the_first_and_what_each_adds(void **state)
 {
-    (void)state;
     struct clab_net *net = sockets(0);
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 100};
     const struct clab_algorithm *algorithm = clab_algorithm_find(CLAB_BROADCAST, "flat");

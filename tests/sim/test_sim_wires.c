@@ -7,7 +7,6 @@
 
 static void test_sim_prices_each_protocol(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
@@ -28,7 +27,6 @@ static void test_sim_prices_each_protocol(void **state)
 
 static void test_sim_pulls_beside_what_the_sender_copies(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 500};
@@ -49,7 +47,6 @@ static void test_sim_pulls_beside_what_the_sender_copies(void **state)
 
 static void test_sim_charges_both_directions_of_an_exchange(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     // Both pull 500 kept bytes and add them: there at 40, 20 + 500 * 8 more; the peer's acknowledgement comes 30 later.
@@ -68,7 +65,6 @@ static void test_sim_charges_both_directions_of_an_exchange(void **state)
 // where chunks alternate between two places.
 static void test_sim_remembers_reads_only_where_they_cost(void **state)
 {
-    (void)state;
     static const char *const names[] = {"ring", "halving_doubling", "doubling"};
     static const size_t chunks[] = {8, 8, 1}, places[] = {1, 1, 2}; // of 8 ranks
     for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
@@ -89,7 +85,6 @@ static void test_sim_remembers_reads_only_where_they_cost(void **state)
 
 static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
@@ -112,7 +107,6 @@ static void test_sim_writes_what_a_peer_has_read_at_its_price(void **state)
 
 static void test_sim_forgets_what_a_peer_has_read_by_what_it_touches(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .calls = 8};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 1000};
@@ -134,7 +128,6 @@ static void test_sim_forgets_what_a_peer_has_read_by_what_it_touches(void **stat
 
 static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .footprint = 1, .in_place = true, .busy = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
@@ -159,7 +152,6 @@ static void test_sim_adds_to_what_a_peer_has_read_at_its_price(void **state)
 
 static void test_sim_in_place_brings_home_what_both_have_read(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     struct clab_problem problem = {.collective = CLAB_ALLREDUCE, .nranks = 2, .lanes = 1, .count = 500};
@@ -193,7 +185,6 @@ static void assert_touched(enum clab_collective collective, const char *name, bo
 
 static void test_sim_counts_each_touched_byte_once(void **state)
 {
-    (void)state;
     // The root copies `in` to `out`; the other reads the former, and writes its `out`.
     assert_touched(CLAB_BROADCAST, "flat", false, 300, 200, 100);
     // In place the root's own block lies where it should: nobody touches it.
@@ -208,7 +199,6 @@ static void test_sim_counts_each_touched_byte_once(void **state)
 // A core's own cache holds what that core touches: three buffers of a sum, as in a level of five thirds of that.
 static void test_sim_prices_sums_by_what_a_core_touches(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL};
     const struct clab_problem problem = {.collective = CLAB_REDUCE_SCATTER, .nranks = 2, .lanes = 1, .count = 600};
@@ -227,7 +217,6 @@ static void test_sim_prices_sums_by_what_a_core_touches(void **state)
 // A core's first cache holds what a pull writes, as in the level below, or not, as in the level above.
 static void test_sim_prices_pulls_by_what_a_core_writes(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true};
     const struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 600};
@@ -248,7 +237,6 @@ static void test_sim_prices_pulls_by_what_a_core_writes(void **state)
 
 static void test_sim_calls_overlap_where_no_one_waits(void **state)
 {
-    (void)state;
     struct clab_net *net = two_cores();
     struct clab_problem problem = {.collective = CLAB_BROADCAST, .nranks = 2, .lanes = 1, .count = 40};
     struct clab_sim_options options = {.engine = CLAB_ENGINE_FULL, .in_place = true, .calls = 8};
@@ -271,7 +259,6 @@ static void test_sim_calls_overlap_where_no_one_waits(void **state)
 
 static void test_sim_two_levels_of_links(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(100, 1, 0);
     net->ranks_per_node = 2;
     net->intra = (struct clab_link){.name = "intra", .present = true, .nsegments = 1};

@@ -32,7 +32,6 @@ static struct clab_train three_layers(const struct clab_net *net, struct clab_tr
 
 static void test_train_three_layers_are_as_by_hand(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1 * MS, 1e-3 * MS);
     struct clab_train_plan plan;
     struct clab_train train = three_layers(net, &plan);
@@ -60,7 +59,6 @@ static void test_train_three_layers_are_as_by_hand(void **state)
 
 static void test_train_accumulation_reduces_once(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1 * MS, 1e-3 * MS);
     struct clab_train_plan plan;
     struct clab_train train = three_layers(net, &plan);
@@ -93,7 +91,6 @@ static double least_price(const struct clab_net *net, int nranks, size_t bytes)
 
 static void test_train_without_overlap_is_a_sum_of_the_fastest(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10e-6, 1e-10);
     struct clab_train_bucket buckets[BUCKETS];
     fill(buckets);
@@ -113,7 +110,6 @@ static void test_train_without_overlap_is_a_sum_of_the_fastest(void **state)
 
 static void test_train_slow_wire_exposes_the_last_bucket(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10e-6, 1e-8); // 10 ms a MiB
     struct clab_train_bucket buckets[BUCKETS];
     fill(buckets);
@@ -151,7 +147,6 @@ static void test_train_slow_wire_exposes_the_last_bucket(void **state)
 
 static void test_train_one_rank_sends_nothing(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1, 1);
     struct clab_train_bucket buckets[BUCKETS];
     fill(buckets);
@@ -179,7 +174,6 @@ static void test_train_one_rank_sends_nothing(void **state)
 
 static void test_train_ranks_of_a_chain_end_one_after_another(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(1, 0.5);
     const double delays[] = {2, 0, 9};
     double ends[3];
@@ -215,7 +209,6 @@ static struct clab_train_result run_codec(const struct clab_net *net, enum clab_
 // A ring sends 2 * 3/4 of a buffer; so do an exchange and a gathering of it together.
 static void test_train_codecs_send_what_they_say(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(0, 1e-9);
     const size_t n = 1 << 20;
     const size_t sent[] = {4 * n * 3 / 2, 2 * n * 3 / 2, 2 * n * 3 / 2, n * 3 / 2,

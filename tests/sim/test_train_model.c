@@ -6,7 +6,6 @@
 
 static void test_train_models_have_their_published_parameters(void **state)
 {
-    (void)state;
     needs_inih();
     static const struct {
         const char *name;
@@ -30,7 +29,6 @@ static void test_train_models_have_their_published_parameters(void **state)
 // Two flop for each parameter and token, but for tables and attention scores.
 static void test_train_transformers_take_two_flop_a_parameter(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_model *model;
     assert_int_equal(clab_model_load("llama-7b", &model), CLAB_OK);
@@ -42,7 +40,6 @@ static void test_train_transformers_take_two_flop_a_parameter(void **state)
 
 static void test_train_buckets_hold_all_gradients(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_model *model;
     struct clab_train_plan plan;
@@ -67,7 +64,6 @@ static void test_train_buckets_hold_all_gradients(void **state)
 
 static void test_train_prices_any_number_of_ranks(void **state)
 {
-    (void)state;
     needs_inih();
     struct clab_net *net;
     assert_int_equal(clab_net_load("dgx-h100", &net), CLAB_OK);

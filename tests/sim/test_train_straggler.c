@@ -5,7 +5,6 @@
 
 static void test_train_a_straggler_delays_by_what_it_computes_longer(void **state)
 {
-    (void)state;
     struct clab_net *net = flat(10e-6, 1e-9);
     struct clab_train_bucket buckets[BUCKETS];
     fill(buckets);
@@ -32,7 +31,6 @@ static void test_train_a_straggler_delays_by_what_it_computes_longer(void **stat
 
 static void test_train_own_clocks_are_within_the_bound(void **state)
 {
-    (void)state;
     static const char *const algorithms[] = {"ring", "tree", "doubling", "halving_doubling"};
     struct clab_net *net = flat(10e-6, 1e-9);
     struct clab_train_bucket buckets[BUCKETS];
@@ -93,7 +91,6 @@ static double mean_factor(enum clab_train_jitter jitter, double amount, double s
 
 static void test_train_jitter_has_the_means_of_its_distributions(void **state)
 {
-    (void)state;
     assert_true(fabs(mean_factor(CLAB_TRAIN_NORMAL, 0.1, 0) - 1) < 0.001);
     assert_true(fabs(mean_factor(CLAB_TRAIN_LOGNORMAL, 0.5, 0) - exp(0.125)) < 0.005);
     assert_true(fabs(mean_factor(CLAB_TRAIN_EXP, 0.1, 0) - 1.1) < 0.001);
@@ -104,7 +101,6 @@ static void test_train_jitter_has_the_means_of_its_distributions(void **state)
 // The largest of P exponentials of mean m is m (1 + 1/2 + ... + 1/P) on average.
 static void test_train_waits_for_the_slowest_of_many(void **state)
 {
-    (void)state;
     enum { RANKS = 4096, STEPS = 200 };
     struct clab_net *net = flat(0, 0);
     const struct clab_train_bucket bucket = {.ready = 1, .bytes = 4096};
@@ -132,7 +128,6 @@ static void test_train_waits_for_the_slowest_of_many(void **state)
 
 static void test_train_slow_part_is_that_part(void **state)
 {
-    (void)state;
     const struct clab_train train = {.slow_part = 0.1, .slow_factor = 3, .seed = 5};
     int slow = 0;
     for (int rank = 0; rank < 10000; rank++) {

@@ -223,7 +223,6 @@ static void check_options(const struct recorded_run *like, size_t count)
 
 static void test_pieces_add_up_for_every_algorithm_on_every_kind_of_network(void **state)
 {
-    (void)state;
     static const int ranks[] = {1, 3, 8, 13}, node_sizes[] = {1, 4};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
         for (int p = 0; p < 4; p++)
@@ -241,7 +240,6 @@ static void test_pieces_add_up_for_every_algorithm_on_every_kind_of_network(void
 
 static void test_a_folded_record_explains_one_orbit(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(4, KIND_PROTOCOLS);
     struct recorded_run run = run_of(CLAB_ALLREDUCE, "ring", 64, 64 * 100, &net);
     run.options.engine = CLAB_ENGINE_FOLDED;
@@ -323,7 +321,6 @@ static void scale_reductions(struct clab_net *net, double by)
 
 static void test_shares_are_what_prices_say(void **state)
 {
-    (void)state;
     static const enum kind kinds[] = {KIND_PLAIN, KIND_PROTOCOLS, KIND_CORES};
     static const int ranks[] = {2, 6, 8, 13};
     for (const struct clab_algorithm *const *a = clab_algorithms; *a; a++)
@@ -349,7 +346,6 @@ static void test_shares_are_what_prices_say(void **state)
 // Two ranks, 1 s a message and 1 s a byte; rank 1 begins 10 s late. A chain of broadcast from rank 1: it waits for it.
 static void test_a_straggler_is_on_the_path(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     net.inter.segments[0] = clab_segment_hockney(1, 1);
     const double delays[] = {0, 10};
@@ -370,7 +366,6 @@ static void test_a_straggler_is_on_the_path(void **state)
 // A ring of 4, each stage of a quarter: 6 times the same on the path, of which half reduce.
 static void test_alike_pieces_are_one_row(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     net.gamma = 0;
     struct recorded_run run = run_of(CLAB_ALLREDUCE, "ring", 4, 400, &net);
@@ -404,7 +399,6 @@ static void assert_remedy(struct recorded_run *run, const char *expected, double
 // alpha 1 s, beta 1 s a byte: of 1 + 4 s, half of 4; of 1 + 1/4, half of 1. A straggler of 10 s outweighs both.
 static void test_a_remedy_is_what_it_saves_when_priced_anew(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     const double delays[] = {0, 10};
     struct recorded_run run = run_of(CLAB_BROADCAST, "chain", 2, 4, &net);
@@ -421,7 +415,6 @@ static void test_a_remedy_is_what_it_saves_when_priced_anew(void **state)
 // with a core for each rank needs no switches.
 static void test_a_remedy_knows_headers_and_cores(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     struct recorded_run run = run_of(CLAB_BROADCAST, "chain", 2, 4, &net);
     net.inter.segments[0] = (struct clab_segment){
@@ -440,7 +433,6 @@ static void test_a_remedy_knows_headers_and_cores(void **state)
 
 static void test_the_closed_form_is_refused(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     struct recorded_run run = run_of(CLAB_ALLREDUCE, "ring", 4, 400, &net);
     run.options = (struct clab_sim_options){.engine = CLAB_ENGINE_CLOSED, .element_bytes = 1, .record = &run.record};
@@ -449,7 +441,6 @@ static void test_the_closed_form_is_refused(void **state)
 
 static void test_more_messages_than_a_record_holds_are_refused(void **state)
 {
-    (void)state;
     struct clab_net net = make_net(1, KIND_PLAIN);
     struct recorded_run run = run_of(CLAB_ALLREDUCE, "ring", 800, 800, &net);
     run.options = (struct clab_sim_options){.engine = CLAB_ENGINE_FULL, .element_bytes = 1, .record = &run.record};

@@ -24,7 +24,6 @@ static void assert_exposed(const struct clab_interval *communication, int n, con
 
 static void test_communication_without_computing_is_all_exposed(void **state)
 {
-    (void)state;
     const struct clab_interval communication[] = {{2, 5}};
     assert_exposed(communication, 1, NULL, 0, 3, 3);
     assert_exposed(NULL, 0, communication, 1, 0, 0);
@@ -35,7 +34,6 @@ static void test_communication_without_computing_is_all_exposed(void **state)
 //    |--------------|        3 to 7: 4 to 6 is exposed
 static void test_only_what_no_computing_covers_is_exposed(void **state)
 {
-    (void)state;
     const struct clab_interval communication[] = {{3, 7}}, compute[] = {{0, 4}, {6, 10}};
     assert_exposed(communication, 1, compute, 2, 4, 2);
 }
@@ -43,7 +41,6 @@ static void test_only_what_no_computing_covers_is_exposed(void **state)
 // Two calls at once from 2 to 3; computing that overlaps itself; an end that is a beginning; unsorted.
 static void test_each_moment_counts_once(void **state)
 {
-    (void)state;
     const struct clab_interval communication[] = {{6, 7}, {1, 3}, {2, 4}}, compute[] = {{0, 2}, {1, 2.5}, {4, 6}};
     assert_exposed(communication, 3, compute, 3, 4, 1.5 + 1);
 }
@@ -88,7 +85,6 @@ static int by_process_and_stage(const void *a, const void *b)
 
 static void test_arrows_lead_from_sends_to_their_receives(void **state)
 {
-    (void)state;
     struct clab_timeline t = make_ring(3, -1);
     struct clab_arrows arrows;
     qsort(t.stages, (size_t)t.nstages, sizeof *t.stages, by_process_and_stage);
@@ -109,7 +105,6 @@ static void test_arrows_lead_from_sends_to_their_receives(void **state)
 
 static void test_pairs_of_which_a_stage_is_lost_have_no_arrows(void **state)
 {
-    (void)state;
     struct clab_timeline t = make_ring(3, 0);
     struct clab_arrows arrows;
     qsort(t.stages, (size_t)t.nstages, sizeof *t.stages, by_process_and_stage);
@@ -186,7 +181,6 @@ static int count(const json_t *events, const char *kind)
 
 static void test_a_file_has_a_slice_for_each_thing_and_two_ends_for_each_arrow(void **state)
 {
-    (void)state;
     needs_jansson();
     struct clab_timeline t = make_ring(3, -1);
     const struct clab_timeline_span compute = {.begin = 9,
@@ -218,7 +212,6 @@ static void test_a_file_has_a_slice_for_each_thing_and_two_ends_for_each_arrow(v
 // Three spans of a row, of which two are at the same time: two rows.
 static void test_what_overlaps_gets_a_row_beside(void **state)
 {
-    (void)state;
     needs_jansson();
     struct clab_timeline t = {0};
     struct clab_timeline_span span = {.bytes = -1, .row = CLAB_ROW_OUT, .peer = -1, .stage = -1, .name = "x"};
@@ -241,12 +234,10 @@ static void test_what_overlaps_gets_a_row_beside(void **state)
 #else
 static void test_a_file_has_a_slice_for_each_thing_and_two_ends_for_each_arrow(void **state)
 {
-    (void)state;
     needs_jansson();
 }
 static void test_what_overlaps_gets_a_row_beside(void **state)
 {
-    (void)state;
     needs_jansson();
 }
 #endif

@@ -21,7 +21,6 @@ static int set_path(void **state)
 
 static int remove_file(void **state)
 {
-    (void)state;
     unlink(path);
     unsetenv("CLAB_TRACE");
     return 0;
@@ -82,7 +81,6 @@ static int sum_thrice(int rank)
 
 static void test_a_file_holds_the_calls_stages_messages_and_spans_of_all_ranks(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     assert_int_equal(run_job(ranks(3), sum_thrice), 0);
@@ -108,7 +106,6 @@ static int call_often(int rank)
 {
     struct clab_job *job;
     struct clab_comm *comm;
-    (void)rank;
     CLAB_TRY(join(&job, &comm));
     for (int i = 0; i < 9000; i++)
         CLAB_TRY(clab_barrier(comm));
@@ -123,7 +120,6 @@ static int call_often(int rank)
 
 static void test_of_many_calls_the_last_ones_are_kept(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     assert_int_equal(run_job(ranks(2), call_often), 0);
@@ -141,7 +137,6 @@ static int fill_the_ring_of_stages(int rank)
     struct clab_job *job;
     struct clab_comm *comm;
     float in[24] = {0}, out[24];
-    (void)rank;
     CLAB_TRY(join(&job, &comm));
     CLAB_TRY(clab_comm_set_algorithm(comm, CLAB_ALLREDUCE, "ring", 4));
     clab_span_begin(job, "all");
@@ -155,7 +150,6 @@ static int fill_the_ring_of_stages(int rank)
 
 static void test_what_is_kept_is_whole_in_one_window_and_what_is_not_is_said(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     struct trace_file *file;
@@ -204,7 +198,6 @@ static int lose_one(int rank)
 
 static void test_a_rank_that_hands_nothing_in_is_said_and_left_out(void **state)
 {
-    (void)state;
     needs_jansson();
     int n;
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -224,13 +217,11 @@ static int open_only(int rank)
 {
     struct clab_job *job;
     struct clab_comm *comm;
-    (void)rank;
     return join(&job, &comm) ? 7 : 0;
 }
 
 static void test_a_file_that_can_not_be_written_is_refused_at_the_start(void **state)
 {
-    (void)state;
     needs_jansson();
     setenv("CLAB_TRACE", "/nowhere/trace.json", 1);
     const struct capture err = capture_begin(STDERR_FILENO);

@@ -35,7 +35,6 @@ static int int8_is_as_counted_by_hand(struct bench *b)
 
 static void test_int8_adds_codes_of_one_scale_exactly(void **state)
 {
-    (void)state;
     assert_ranks(2, 4, (struct clab_compression){.method = "int8", .forgets = true}, int8_is_as_counted_by_hand);
 }
 
@@ -60,7 +59,6 @@ static int infinite_once(struct bench *b)
 
 static void test_an_infinite_gradient_is_seen_once_and_does_not_stay(void **state)
 {
-    (void)state;
     for (int m = 0; m < 3; m++)
         assert_ranks(2, 2, (struct clab_compression){.method = keeping[m], .first = -1, .part = 20}, infinite_once);
 }
@@ -89,7 +87,6 @@ static int halves_are_near(struct bench *b)
 
 static void test_halves_are_rounded_averages(void **state)
 {
-    (void)state;
     assert_ranks(2, 4, (struct clab_compression){.method = "fp16"}, halves_are_near);
     assert_ranks(2, 4, (struct clab_compression){.method = "bf16"}, halves_are_near);
 }
@@ -122,7 +119,6 @@ static int nothing_is_lost(struct bench *b)
 
 static void test_what_is_sent_and_what_is_kept_are_the_gradients(void **state)
 {
-    (void)state;
     for (int m = 0; m < 3; m++)
         assert_ranks(2, 4, (struct clab_compression){.method = keeping[m], .first = -1, .rank = THIN, .part = 20},
                      nothing_is_lost);
@@ -144,7 +140,6 @@ static int first_steps_are_whole(struct bench *b)
 
 static void test_the_first_steps_travel_whole(void **state)
 {
-    (void)state;
     assert_ranks(2, 2, (struct clab_compression){.method = "powersgd", .first = 2}, first_steps_are_whole);
     assert_ranks(2, 2, (struct clab_compression){.method = "topk", .first = 2}, first_steps_are_whole);
 }
@@ -180,7 +175,6 @@ static int the_largest_are_sent(struct bench *b)
 
 static void test_topk_sends_the_largest(void **state)
 {
-    (void)state;
     assert_ranks(2, 4, (struct clab_compression){.method = "topk", .first = -1, .part = 20, .forgets = true},
                  the_largest_are_sent);
 }
@@ -199,7 +193,6 @@ static int equal_ones(struct bench *b)
 
 static void test_of_equal_ones_as_many_are_sent(void **state)
 {
-    (void)state;
     assert_ranks(2, 2, (struct clab_compression){.method = "topk", .first = -1, .part = 20}, equal_ones);
 }
 
@@ -244,7 +237,6 @@ static double loss_of(int n, struct clab_compression compression)
 
 static void test_all_methods_train_and_ranks_stay_equal_to_the_bit(void **state)
 {
-    (void)state;
     for (int n = 2; n <= 4; n++) {
         const double whole = loss_of(n, (struct clab_compression){.method = "none"});
         for (int m = 1; m < CLAB_COMPRESSIONS; m++) {
@@ -258,7 +250,6 @@ static void test_all_methods_train_and_ranks_stay_equal_to_the_bit(void **state)
 
 static void test_what_is_forgotten_is_missing(void **state)
 {
-    (void)state;
     const struct clab_compression c = {.method = "topk", .first = -1, .part = 50};
     struct clab_compression forgets = c;
     forgets.forgets = true;
@@ -268,7 +259,6 @@ static void test_what_is_forgotten_is_missing(void **state)
 
 static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
 {
-    (void)state;
     needs_inih();
     static float values[COUNT];
     setenv("CLAB_BACKEND", "sim", 1);
@@ -284,7 +274,6 @@ static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
 static int create_unknown(struct clab_comm *comm, int rank)
 {
     struct bench b;
-    (void)rank;
     const int err = open_bench(comm, &b);
     close_bench(&b);
     return err == CLAB_EINVAL ? 0 : 1;
@@ -292,7 +281,6 @@ static int create_unknown(struct clab_comm *comm, int rank)
 
 static void test_an_unknown_method_is_refused_with_those_there_are(void **state)
 {
-    (void)state;
     how = (struct clab_compression){.method = "int4"};
     const struct capture err = capture_begin(STDERR_FILENO);
     const int status = run_work(1, create_unknown);

@@ -22,7 +22,6 @@ static void assert_plan(size_t cap, size_t first_cap, int n, const int expected[
 
 static void test_buckets_are_full_when_they_hold_their_cap(void **state)
 {
-    (void)state;
     assert_plan(1, 1, 6, (int[]){5, 4, 3, 2, 1, 0}); // one a parameter
     assert_plan(SIZE_MAX, SIZE_MAX, 1, (int[]){0});  // one in all
     assert_plan(1280, 1320, 2, (int[]){4, 0});       // 120 + 1200; 80 + 800 + 40 + 400 = 1320
@@ -63,7 +62,6 @@ static int print_buckets(int rank)
 
 static void test_buckets_are_printed_with_parameters_and_sizes(void **state)
 {
-    (void)state;
     options = (struct clab_ddp_options){.cap = 600, .first_cap = 100};
     const struct capture out = capture_begin(STDOUT_FILENO);
     assert_int_equal(run_job(ranks(2), print_buckets), 0);
@@ -106,7 +104,6 @@ static int train_alone(int rank)
 {
     static struct trainee one;
     const struct clab_mlp_shape shape = clab_mlp_even(LAYERS, INPUTS, WIDTH, OUTPUTS, 1, widths);
-    (void)rank;
     if (open_job(BATCH, &me))
         return 1;
     one.job = me.job;
@@ -188,7 +185,6 @@ static void assert_trains_as_one_rank(int n, int passes, struct clab_ddp_options
 
 static void test_ranks_train_as_one_rank_with_the_whole_batch(void **state)
 {
-    (void)state;
     assert_trains_as_one_rank(2, 1, (struct clab_ddp_options){.cap = 600, .first_cap = 100});
     assert_trains_as_one_rank(3, 1, (struct clab_ddp_options){.cap = 1});
     assert_trains_as_one_rank(4, 1, (struct clab_ddp_options){.cap = SIZE_MAX});
@@ -196,7 +192,6 @@ static void test_ranks_train_as_one_rank_with_the_whole_batch(void **state)
 
 static void test_neither_copies_nor_missing_overlap_change_what_is_learnt(void **state)
 {
-    (void)state;
     assert_trains_as_one_rank(2, 1, (struct clab_ddp_options){.cap = 600, .copies = true});
     assert_trains_as_one_rank(3, 1, (struct clab_ddp_options){.cap = 600, .no_overlap = true, .copies = true});
 }
@@ -224,7 +219,6 @@ static int train_alone_again(int rank)
 
 static void test_who_trains_alone_again_has_the_same_memory(void **state)
 {
-    (void)state;
     nranks = 1;
     options = (struct clab_ddp_options){.cap = 600};
     left->others[0] = 0;
@@ -234,7 +228,6 @@ static void test_who_trains_alone_again_has_the_same_memory(void **state)
 
 static void test_accumulated_passes_are_one_pass_of_the_larger_batch(void **state)
 {
-    (void)state;
     assert_trains_as_one_rank(2, 3, (struct clab_ddp_options){.cap = 600});
     assert_trains_as_one_rank(2, 3, (struct clab_ddp_options){.cap = 600, .copies = true});
 }
@@ -276,7 +269,6 @@ static int skip_on_one_rank(int rank)
 
 static void test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there(void **state)
 {
-    (void)state;
     nranks = 2;
     options = (struct clab_ddp_options){.cap = 880, .first_cap = 100, .find_unused = true}; // layers 2 and 1 together
     assert_int_equal(run_job(ranks(2), skip_on_one_rank), 0);
@@ -284,7 +276,6 @@ static void test_a_parameter_that_one_rank_does_not_use_counts_as_zero_there(voi
 
 static void test_an_unused_parameter_is_named_where_nobody_looks_for_such(void **state)
 {
-    (void)state;
     nranks = 2;
     options = (struct clab_ddp_options){.cap = SIZE_MAX};
     const struct capture err = capture_begin(STDERR_FILENO);
@@ -318,7 +309,6 @@ static int flip_one_bit(int rank)
 
 static void test_one_flipped_bit_is_found_by_all_ranks(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(4), flip_one_bit), 0);
     for (int r = 0; r < 4; r++)
         assert_int_equal(left->others[r], 2);
@@ -328,7 +318,6 @@ static void test_one_flipped_bit_is_found_by_all_ranks(void **state)
 
 static void test_virtual_ranks_train_the_same_to_the_bit_twice(void **state)
 {
-    (void)state;
     needs_inih();
     static float values[COUNT];
     setenv("CLAB_BACKEND", "sim", 1);

@@ -41,7 +41,6 @@ static bool skipping;
 static int take_gradient(int rank)
 {
     double loss;
-    (void)rank;
     if (open_job(BATCH, &me) || (skipping && clab_mlp_skip(me.mlp, 2, true)) ||
         pass(&me, 0, BATCH, 0, 1, false, NULL, &loss))
         return 1;
@@ -84,7 +83,6 @@ static void assert_gradients(bool skip_two)
 
 static void test_gradients_are_those_of_central_differences(void **state)
 {
-    (void)state;
     skipping = false;
     assert_int_equal(run_job(ranks(1), take_gradient), 0);
     assert_gradients(false);
@@ -92,7 +90,6 @@ static void test_gradients_are_those_of_central_differences(void **state)
 
 static void test_gradients_of_a_network_with_a_skipped_layer_are_too(void **state)
 {
-    (void)state;
     skipping = true;
     assert_int_equal(run_job(ranks(1), take_gradient), 0);
     assert_gradients(true);
@@ -107,7 +104,6 @@ static void test_gradients_of_a_network_with_a_skipped_layer_are_too(void **stat
 static int find_zeros(void *user, int parameter)
 {
     const struct clab_parameter *unused = user;
-    (void)parameter;
     for (size_t i = 0; i < unused->count; i++)
         if (unused->gradient[i] != 0)
             return CLAB_EWRONG;
@@ -117,7 +113,6 @@ static int find_zeros(void *user, int parameter)
 static int look_at_unused(int rank)
 {
     double loss;
-    (void)rank;
     if (open_job(BATCH, &me) || pass(&me, 0, BATCH, 0, 1, false, NULL, &loss) || clab_mlp_skip(me.mlp, 1, true))
         return 1;
     const float *outputs;
@@ -132,7 +127,6 @@ static int look_at_unused(int rank)
 
 static void test_unused_gradients_are_zero_before_any_other_is_ready(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(1), look_at_unused), 0);
 }
 
@@ -140,7 +134,6 @@ static void test_unused_gradients_are_zero_before_any_other_is_ready(void **stat
 
 static void test_the_global_batch_is_the_same_for_every_number_of_ranks(void **state)
 {
-    (void)state;
     float all[BATCH * INPUTS], targets[BATCH * OUTPUTS], part[BATCH * INPUTS], wanted[BATCH * OUTPUTS];
     clab_data_share(&data, 5, BATCH, 0, 1, all, targets);
     for (int P = 1; P <= BATCH; P++)

@@ -105,7 +105,6 @@ static int powersgd_is_as_the_reference(struct bench *b)
 
 static void test_powersgd_is_what_its_authors_wrote(void **state)
 {
-    (void)state;
     assert_ranks(1, 4, (struct clab_compression){.method = "powersgd", .first = -1, .rank = THIN},
                  powersgd_is_as_the_reference);
 }
@@ -133,7 +132,6 @@ static int what_is_lost_is_orthogonal(struct bench *b)
 
 static void test_columns_are_orthonormal(void **state)
 {
-    (void)state;
     assert_ranks(3, 3, (struct clab_compression){.method = "powersgd", .first = -1, .rank = THIN, .forgets = true},
                  what_is_lost_is_orthogonal);
 }
@@ -158,7 +156,6 @@ static int low_ranks_are_exact(struct bench *b)
 
 static void test_a_matrix_of_low_rank_loses_nothing(void **state)
 {
-    (void)state;
     assert_ranks(2, 2, (struct clab_compression){.method = "powersgd", .first = -1, .rank = THIN, .forgets = true},
                  low_ranks_are_exact);
 }
@@ -187,7 +184,6 @@ static double lost_by(bool is_cold)
 
 static void test_a_warm_start_finds_the_best_matrix_of_that_rank(void **state)
 {
-    (void)state;
     static struct reference best = {.rows = ROWS0, .columns = COLUMNS0, .q_at = 12345}; // draws of its own
     const double of_warm = lost_by(false), of_cold = lost_by(true);
     double least = 0;

@@ -55,7 +55,6 @@ static int zeros_with(float scale)
 static void test_a_scale_saves_gradients_that_halves_can_not_hold(void **state)
 {
     static float saved[COUNT];
-    (void)state;
     const int zeros = zeros_with(0x1p+16f);
     memcpy(saved, left->gradients, sizeof saved);
     assert_true(left->others[0] && left->others[1]);
@@ -69,7 +68,6 @@ static void test_a_scale_saves_gradients_that_halves_can_not_hold(void **state)
 
 static void test_a_scale_that_overflows_is_seen_by_all_ranks(void **state)
 {
-    (void)state;
     zeros_with(0x1p+50f);
     assert_false(left->others[0] || left->others[1]);
     assert_false(isfinite(left->moved));
@@ -77,7 +75,6 @@ static void test_a_scale_that_overflows_is_seen_by_all_ranks(void **state)
 
 static void test_a_scale_halves_at_once_and_doubles_with_patience(void **state)
 {
-    (void)state;
     struct clab_loss_scale s = {.scale = 1024, .patience = 3};
     assert_false(clab_loss_scale_take(&s, INFINITY));
     assert_true(s.scale == 512 && s.last == 1024);
@@ -109,7 +106,6 @@ static int clip(int rank)
         clab_gradients_multiply(me.job, p, 2 * LAYERS, clab_clip(before, before / 4)) ||
         clab_gradients_norm(me.job, p, 2 * LAYERS, &after) || fabs(after - before / 4) > 1e-6 * before)
         return 3;
-    (void)rank;
     const bool same_direction = p[0].gradient[0] == first / 4;
     close_job(&me);
     return same_direction ? 0 : 4;
@@ -117,7 +113,6 @@ static int clip(int rank)
 
 static void test_clipping_shortens_to_the_norm_and_keeps_the_direction(void **state)
 {
-    (void)state;
     assert_int_equal(run_job(ranks(1), clip), 0);
 }
 
