@@ -149,11 +149,11 @@ static int batch_of_many(struct sampling *s)
     double sum;
     CLAB_TRY(make_calls(s, s->calls, &sum));
     const double interruptions = probe_interruptions() - before;
-    const struct probe_turns end = probe_turns();
     if (!is_local && shares_cores(s->bench) && s->bench->job->bootstrap->machines == 1)
         CLAB_TRY(begin_with_first(s, &sum));
     double extremes[3] = {sum, -sum, interruptions};
     CLAB_TRY(clab_allreduce(s->bench->control, extremes, extremes, 3, CLAB_F64, CLAB_MAX));
+    const struct probe_turns end = probe_turns(); // of all: who has less to do polls for the others
     CLAB_TRY(bench_samples_take(s->bench, s->n < MOST ? s->n : MOST - 1, sum));
     const double mine = sum; // rank 0 keeps it
     double sums[4] = {sum, end.now - begin.now, end.had - begin.had, end.sleeps - begin.sleeps};

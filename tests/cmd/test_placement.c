@@ -4,6 +4,7 @@
 #include "tests/fixtures/capture.h"
 
 #include "cmd/probe/placement.h"
+#include "cmd/probe/timer.h"
 
 static const struct clab_placement_sample near = {110e-9, 120e-12, 0}, far = {300e-9, 500e-12, 0},
                                           halves = {110e-9, 20e-12, 0}, none;
@@ -83,6 +84,13 @@ static void test_ranks_that_share_cores_see_others_take_them(void **state)
     assert_false(probe_are_taken((struct probe_turns){.now = 36e-3, .had = 9e-3, .sleeps = 1}, 6, 2)); // or it slept
 }
 
+static void test_arming_is_a_part_of_a_timer(void **state)
+{
+    (void)state;
+    const double part = probe_arming();
+    assert_true(part >= 0 && part < 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_where_few_are_fast_the_usual_pace_counts),
         cmocka_unit_test(test_an_even_number_of_places_leaves_some),
         cmocka_unit_test(test_ranks_that_share_cores_see_others_take_them),
+        cmocka_unit_test(test_arming_is_a_part_of_a_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
