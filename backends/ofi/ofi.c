@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/machine/machine.h"
 #include "core/base/relax.h"
 #include "backends/ofi/connections.h"
 #include "backends/ofi/wire.h"
@@ -52,6 +53,8 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
         return err;
     }
     domain->boot = boot;
+    if (boot->crowded) // a rank that yields its core to another program has it again after such a slice
+        clab_machine_short_slices();
     ofi_memory_open(domain);
     *domain_p = &domain->base;
     return CLAB_OK;

@@ -159,9 +159,10 @@ static int batch_of_many(struct sampling *s)
     double sums[4] = {sum, end.now - begin.now, end.had - begin.had, end.sleeps - begin.sleeps};
     CLAB_TRY(clab_allreduce(s->bench->control, sums, sums, 4, CLAB_F64, CLAB_SUM));
     sum = sums[0];
-    // A rank that yields its core is interrupted, too.
+    // A rank that yields its core is interrupted, too. Of long calls the system's own threads carry packets.
     const struct probe_turns turns = {sums[1], sums[2], sums[3]};
-    if (shares_cores(s->bench) ? probe_are_taken(turns, nranks, s->bench->options->cores) : extremes[2] > 0)
+    if (shares_cores(s->bench) ? s->calls > FEW && probe_are_taken(turns, nranks, s->bench->options->cores)
+                               : extremes[2] > 0)
         s->probed = (struct clab_placement_sample){0};
     const double times[BENCH_AVERAGES] = {mine, sum / nranks, -extremes[1], extremes[0]};
     const double one = times[s->bench->options->average];

@@ -9,8 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -119,23 +117,6 @@ const char *clab_job_progress(const struct clab_job *job, const char **why_p)
 
 // ---- the thread ----------------------------------------------------------------------------------------------
 
-// The thread shares its core with a computation. It should get the core as soon as it wakes, and briefly, so it asks
-// for short time slices. Linux 6.12 has slices per thread; on other kernels and policies this changes nothing. The
-// scheduling policy stays the program's.
-static void ask_for_short_slices(void)
-{
-    enum { KEEP_POLICY = 0x08 }; // SCHED_FLAG_KEEP_POLICY
-    const struct {               // struct sched_attr of sched_setattr(2), which not every C library has
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period; // ns
-    } attributes = {
-        .size = sizeof attributes, .flags = KEEP_POLICY, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 static int depth(const struct clab_progress *p)
 {
     return atomic_load_explicit(&p->depth, memory_order_relaxed);
@@ -188,7 +169,7 @@ static void *work(void *of)
     struct clab_progress *p = of;
     if (p->launcher)
         clab_machine_follow(p->launcher);
-    ask_for_short_slices();
+    clab_machine_short_slices(); // beside a computation: it gets the core as soon as it wakes, and briefly
     pthread_mutex_lock(&p->mutex);
     while (!is_ended(p)) {
         if (!is_busy(p->job)) {

@@ -5,7 +5,10 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -102,4 +105,18 @@ void clab_machine_follow(int pid)
     cpu_set_t set;
     if (sched_getaffinity(pid, sizeof set, &set) == 0)
         sched_setaffinity(0, sizeof set, &set);
+}
+
+void clab_machine_short_slices(void)
+{
+    enum { KEEP_POLICY = 0x08 }; // SCHED_FLAG_KEEP_POLICY
+    const struct {               // struct sched_attr of sched_setattr(2), which not every C library has
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period; // ns
+    } attributes = {
+        .size = sizeof attributes, .flags = KEEP_POLICY, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
