@@ -15,8 +15,8 @@ struct loggp_cost {
     double o_send, send;       // s of the sender's port: fixed, and for the bytes
     double head;               // s from then until the receiver may begin
     double o_recv, both, recv; // both: more, in a stage that sends, too
-    double last;   // s from the message's head on before which the last fragment can not have landed; of a segment of
-                   // `memory`: before which it has not been sent
+    double last; // s from the message's head on before which the last fragment can not have landed; of a segment of
+                 // `memory`: before which it has not been sent
     double reduce, o_reduce; // s to combine the bytes, where there are no levels; and for each message
     double latency;
     double gap;           // LogGP's g, which no message itself waits for

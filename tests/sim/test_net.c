@@ -372,8 +372,7 @@ static void test_net_scales_all_that_a_byte_costs(void **state)
         const struct clab_segment *s = &link.segments[i];
         assert_true(s->o_send == 1 && s->o_recv == 1 && s->latency == 1);
         assert_true(s->gap_send == 20 && s->gap_recv == 30 && s->gap_both == 40 && s->gap_acks == 70);
-        assert_true(s->o_after == 1 && s->gap_out == 1 && s->core_send == 1 && s->core_recv == 1 &&
-                    s->core_wait == 1);
+        assert_true(s->o_after == 1 && s->gap_out == 1 && s->core_send == 1 && s->core_recv == 1 && s->core_wait == 1);
         // A socket's gaps are headers, which are bytes; LogGP's is a time.
         assert_true(s->gap == (s->buffers ? 50 : 5) && s->gap_joined == (s->buffers ? 60 : 6));
     }
