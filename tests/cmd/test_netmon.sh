@@ -34,11 +34,12 @@ ends_after_its_seconds() {
 sees_what_is_sent() {
     "$commlab" netmon -i lo --interval 200ms >"$scratch/rates" 2>/dev/null &
     local monitor=$!
-    "$commlab" run -n 2 --backend ofi -- "$commlab" bench allreduce -b 1M -e 1M --seconds 0.5s >/dev/null 2>&1
+    "$commlab" run -n 2 --backend ofi -- "$commlab" bench allreduce -b 1M -e 1M --seconds 0.5s >"$scratch/job" 2>&1
+    local status=$?
     kill -TERM $monitor
     wait $monitor
-    why="$(cat "$scratch/rates")"
-    awk -F, 'NR > 1 { sum += $2; packets += $5 } END { exit !(sum > 1 && packets > 10) }' "$scratch/rates"
+    why="status $status: $(cat "$scratch/rates" "$scratch/job")"
+    [ $status = 0 ] && awk -F, 'NR > 1 { sum += $2; packets += $5 } END { exit !(sum > 1 && packets > 10) }' "$scratch/rates"
 }
 # q ends it, and the terminal's settings are those of before; without colours, and never wider than 80 columns.
 is_a_page_on_a_terminal() {
@@ -53,6 +54,7 @@ is_a_page_on_a_terminal() {
         sed $'s/\033\[[?0-9;]*[A-Za-z]//g; s/\r//g' "$scratch/page" | awk 'length > 80 { exit 1 }'
 }
 ends_by_a_signal() {
+    : >"$scratch/out" # not the case's before this one
     "$commlab" netmon -i lo --interval 100ms >"$scratch/out" 2>"$scratch/err" </dev/null &
     local monitor=$!
     await '^[0-9]' "$scratch/out"
@@ -74,10 +76,16 @@ catches_no_samples_up() {
 }
 # The rates of an interface that came later are of its own samples.
 counts_samples_of_each_interface() {
-    timeout 20 unshare -n bash -c 'ip link set lo up; "$0" netmon --interval 100ms --count 5 2>"$1" >/dev/null & sleep 0.25
-        ip link add v0 type veth peer name v1; wait' "$commlab" "$scratch/late"
+    timeout 60 unshare -n bash -c 'ip link set lo up; : >"$2"; "$0" netmon --interval 100ms >"$2" 2>"$1" & monitor=$!
+        for more in 12 13; do
+            most=$(($(wc -l <"$2") + more))
+            for ((i = 0; i < 500 && $(wc -l <"$2") < most; i++)); do sleep 0.02; done
+            [ $more = 13 ] || ip link add v0 type veth peer name v1
+        done
+        kill -TERM $monitor; wait $monitor' "$commlab" "$scratch/late" "$scratch/out"
     why="$(cat "$scratch/late")"
-    grep -q '^# lo: .*; [1-4] samples* of 0.1 s$' "$scratch/late" && grep -q '^# v0: .*; [1-4] samples* of 0.1 s$' "$scratch/late"
+    samples() { sed -n "s/^# $1: .*; \([0-9]*\) samples* of 0.1 s$/\1/p" "$scratch/late"; }
+    [ "$(samples lo)" -ge 2 ] && [ "$(samples lo)" -le 14 ] && [ "$(samples v0)" -ge 2 ] && [ "$(samples v0)" -le 14 ]
 }
 refuses_what_is_not_there() {
     refuses 2 "--interface 'loo': this host has none of that name (did you mean 'lo'?)" -i loo &&
