@@ -17,7 +17,8 @@
 //   sends at most OFI_WINDOW KiB of eager parts before the receiver acknowledges some: with any message back, or with
 //   one for that alone (credit).
 // - The rest travels in *segments* once the receiver has posted their buffers and sent READY. It sends READY as soon as
-//   its receive begins, so that a later sender need not wait.
+//   its receive begins, so that a later sender need not wait. Where two ranks exchange messages, it goes with the eager
+//   part of the one that is sent back (wire.h).
 // An eager part names its call and length, so that the receiver notices if the two ranks disagree.
 //
 // Source: eager and rendezvous messages as in Rashti, Afsahi 2009 (receiver-initiated rendezvous); credits as in
