@@ -53,7 +53,7 @@ static int attach(struct clab_bootstrap *boot, struct clab_domain **domain_p)
         return err;
     }
     domain->boot = boot;
-    if (boot->crowded) // a rank that yields its core to another program has it again after such a slice
+    if (boot->crowded) // a rank that yields its core to another program has it again after such a slice; the thread keeps it
         clab_machine_short_slices();
     ofi_memory_open(domain);
     *domain_p = &domain->base;

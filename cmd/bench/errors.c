@@ -41,7 +41,7 @@ double bench_repeat_noise(const struct bench_time first[], const struct bench_ti
     double differences[MOST_REPEATS];
     int pairs = 0;
     for (int i = 0; i < n && pairs < MOST_REPEATS; i++)
-        if (clab_placement_is_same(first[i].probed, again[i].probed))
+        if (clab_placement_is_same(first[i].probed, again[i].probed) && !first[i].disturbed && !again[i].disturbed)
             differences[pairs++] = fabs(again[i].seconds / first[i].seconds - 1);
     return pairs < FEWEST_PAIRS ? NAN : clab_quantile(differences, pairs, 0.5);
 }
@@ -68,10 +68,11 @@ static int repeat(struct bench *bench, const struct sample samples[], int n, dou
 static void print_errors(const struct bench *bench, const struct sample samples[], int n, double room[],
                          double repeated)
 {
+    int calm = 0, predicted = 0, disturbed = 0;
     for (int i = 0; i < n; i++)
-        room[i] = samples[i].result->time.half_width;
-    const double interval = clab_quantile(room, n, 0.5);
-    int predicted = 0, disturbed = 0;
+        if (!samples[i].result->time.disturbed)
+            room[calm++] = samples[i].result->time.half_width;
+    const double interval = calm ? clab_quantile(room, calm, 0.5) : NAN;
     for (int i = 0; i < n; i++) {
         const struct bench_result *result = samples[i].result;
         disturbed += result->time.disturbed;

@@ -241,7 +241,7 @@ static void fail_run(struct check *c, const struct check_run *run, enum check_fa
              run->hosts > 1 ? ", on two hosts"
              : run->hosts   ? ", under commlab run"
                             : "");
-    c->has_crashed = matches("was killed by signal ([^9]|..)", facts);
+    c->has_crashed = matches("was killed by signal ([4-8]|11) ", facts);
     const bool is_late = lacks_rank(failure, facts) && strstr(facts, "clab_job_open");
     fail(c, facts, is_late ? late_rank : find_advice(c, failure, facts));
 }

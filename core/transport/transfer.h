@@ -27,7 +27,7 @@ struct clab_transfer {
 
     bool done;     // set by start or test
     bool failed;   // the same, where one of several is the reason of their error; false at first
-    size_t moved;  // bytes so far
+    size_t moved;  // grows while something happens: bytes, or ns on an emulated wire
     uint64_t turn; // its place in the order of its channel
     uint64_t mark; // when it is delivered, in the backend's own count
 };
