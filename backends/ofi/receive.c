@@ -213,6 +213,10 @@ void ofi_receive_completed(struct ofi_endpoint *e, struct ofi_request *request, 
 {
     struct ofi_op *op = request->op;
     op->pending--;
+    if (!op->ready) { // its READY may still wait with it
+        ofi_distrust(e, op->peer, "has sent the rest of a message before this rank was ready for it");
+        return;
+    }
     if (bytes != request->bytes) {
         clab_info("ofi: rank %d sent a segment of %zu bytes, not %zu", op->peer, bytes, request->bytes);
         ofi_fail(e, CLAB_EMISMATCH);

@@ -138,7 +138,11 @@ static int keep_result(const struct class *class, const char *path)
     struct clab_output output;
     bool is_kept = false;
     FILE *file = fopen(path, "re");
-    int err = file ? clab_output_open(path, &output) : CLAB_EIO;
+    if (!file) {
+        clab_error("class: %s can not be read: %m", path);
+        return CLAB_EIO;
+    }
+    int err = clab_output_open(path, &output);
     snprintf(begin, sizeof begin, "%s · ", class->id);
     while (!err && getline(&line, &room, file) >= 0)
         if ((is_kept |= !strncmp(line, begin, strlen(begin))))
@@ -146,8 +150,7 @@ static int keep_result(const struct class *class, const char *path)
     if (!err)
         err = clab_output_close(&output);
     free(line);
-    if (file)
-        fclose(file);
+    fclose(file);
     return err;
 }
 
